@@ -19,6 +19,7 @@ export const layerTable = {
     'src/duration.ts',
     'src/metrics.ts',
     'src/token-mask.ts',
+    'src/printable.ts',
   ],
 
   layers: {

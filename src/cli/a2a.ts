@@ -6,10 +6,11 @@ import { Command } from 'commander'
 import { DEFAULT_URL } from '../config/settings.ts'
 import { runProgram } from './run-program.ts'
 import { readUsd } from './terminal/read-usd.ts'
-import { processTerminal, type Terminal } from './terminal/terminal.ts'
+import { processTerminal, type Terminal, withCleanScreen } from './terminal/terminal.ts'
 import { readVersion } from './version.ts'
 
-export async function main(argv: readonly string[], terminal: Terminal = processTerminal): Promise<number> {
+export async function main(argv: readonly string[], given: Terminal = processTerminal): Promise<number> {
+  const terminal = withCleanScreen(given)
   const program = new Command('a2a')
     .description(`Ask other workspaces of this Molecule platform (MOLECULE_API_URL, ${DEFAULT_URL}).`)
     .version(readVersion(), '--version', 'print the version')

@@ -12,7 +12,7 @@ import { readRunningPlatform } from './data-folder/data-folder.ts'
 import { type PlatformAccess, platformAccessFor, platformClientFor } from './platform/platform-access.ts'
 import { OUTPUT_FORMATS, type OutputFormat, render } from './terminal/output.ts'
 import { ownCommand, withOwnCommand } from './terminal/own-command.ts'
-import type { Terminal } from './terminal/terminal.ts'
+import { type Terminal, withCleanScreen } from './terminal/terminal.ts'
 
 /** Gives a command its arguments, options, subcommands and action. */
 export type DefineCommand = (command: Command, openContext: () => Promise<CommandContext>, terminal: Terminal) => void
@@ -60,7 +60,7 @@ export function openCommandContext(options: GlobalOptions, given: Terminal): Com
   const running = [readRunningPlatform(dataDir)?.url, 'the running platform'] as const
   const address = firstSet([...chosen, running, [DEFAULT_URL, 'default']])
   const apiUrl = address.value
-  const terminal: Terminal = { ...given, env: { ...given.env, MOLECULE_API_URL: apiUrl } }
+  const terminal = withCleanScreen({ ...given, env: { ...given.env, MOLECULE_API_URL: apiUrl } })
   const command = ownCommand(given.env, { apiUrl: options.apiUrl })
   exitOnClosedPipe()
   return {

@@ -3,9 +3,10 @@
  * 130 interrupted by Ctrl-C.
  * A failure is one sentence on stderr that says what to do next; `-v` shows the stack and the causes.
  */
+
 import type { Command, CommanderError } from 'commander'
 import { MoleculeError } from '../errors.ts'
-import { withoutControls } from './terminal/output.ts'
+import { withoutControls } from '../printable.ts'
 import { ownCommand, ownProgram, withOwnCommand } from './terminal/own-command.ts'
 import type { Terminal } from './terminal/terminal.ts'
 

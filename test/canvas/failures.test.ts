@@ -72,3 +72,24 @@ test('CV-14 an address that leads nowhere shows the start with a sentence', asyn
     assert.equal(new URL(page.url()).hash, '#/')
   }
 })
+
+test('PL-30 a permission shows the hidden characters of its command, in the chat and in "needs you"', async (t) => {
+  const platform = await startPlatformFor(t)
+  const worker = await createHandWorker(platform, {})
+  const page = await openChat(t, platform, worker.workspaceId)
+  const box = page.getByRole('textbox', { name: 'Message Ada' })
+  await box.fill('clean up')
+  await box.press('Enter')
+  const turn = await worker.lease()
+  const tool = `mcp__x__${'\u202e'}${'y'.repeat(240)}`
+  await turn.append({ type: 'tool', name: 'Bash', subject: 'ls \u202eb', state: 'started' })
+  await turn.ask('may I?', { tool, subject: 'rm \u202etxt.a\u202c \u001b[8m; true' })
+  const card = page.getByRole('region', { name: /wants to use/ })
+  await card.getByText('rm \\u202etxt.a\\u202c \\x1b[8m; true').waitFor()
+  assert.match((await card.getByRole('heading').textContent()) ?? '', /use mcp__x__\\u202ey{100,200}…/)
+  await page.getByRole('button', { name: 'ls \\u202eb' }).waitFor()
+  await page.evaluate("location.assign('#/needs')")
+  const drawer = page.getByRole('dialog')
+  await drawer.getByText('rm \\u202etxt.a\\u202c \\x1b[8m; true').first().waitFor()
+  assert.doesNotMatch(await page.content(), /[\u202a-\u202e]/)
+})

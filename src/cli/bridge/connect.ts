@@ -3,6 +3,7 @@
  * backend and platform in this order; each failure says what to do. Then it takes messages until a signal: the first
  * signal drains the running turns, the second stops them.
  */
+
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import {
@@ -21,6 +22,7 @@ import { formatDuration, parseDuration } from '../../duration.ts'
 import { MoleculeError } from '../../errors.ts'
 import { isWorkspaceId, ulid } from '../../ids.ts'
 import { createLog, secretValues, silentLog } from '../../log.ts'
+import { withoutControls } from '../../printable.ts'
 import { createProcesses } from '../../process/create-processes.ts'
 import { NAME_CHARACTERS_MAX } from '../../workspaces/workspace.ts'
 import { openLogFile } from '../data-folder/log-file.ts'
@@ -83,7 +85,7 @@ async function withWorkspaceId(
     clock: systemClock,
     // A dry run reports what is wrong and ends.
     triesMax: flags.dryRun ? 1 : Number.POSITIVE_INFINITY,
-    onRetry: (error, delayMs) => err(`${error.message}; trying again in ${formatDuration(delayMs)}\n`),
+    onRetry: (error, delayMs) => err(`${withoutControls(error.message)}; trying again in ${formatDuration(delayMs)}\n`),
   })
   return { ...settings, workspaceId: id }
 }

@@ -5,6 +5,7 @@
 import type { Clock } from '../../clock.ts'
 import { formatDuration, formatWait } from '../../duration.ts'
 import { type Lease, type LeaseKey, leaseId, type Outcome } from '../../inbox/inbox.ts'
+import { withoutControls } from '../../printable.ts'
 import { toRequestPart } from '../../protocol/part.ts'
 import { joinText } from '../../protocol/request.ts'
 
@@ -54,7 +55,7 @@ export function createDisplay({ write, live, width, clock }: DisplayOptions): Di
     return `running ${formatSeconds(sinceMs(first.startMs))}: ${first.text}${more}`
   }
   const draw = () => {
-    const line = status().slice(0, (width() || WIDTH_DEFAULT) - 1)
+    const line = withoutControls(status()).slice(0, (width() || WIDTH_DEFAULT) - 1)
     if (!live || line === drawn) return
     drawn = line
     write(`\r\u001b[K${line}`)
@@ -64,7 +65,7 @@ export function createDisplay({ write, live, width, clock }: DisplayOptions): Di
     cancel = clock.after(REFRESH_MS, tick)
   }
   const print = (text: string) => {
-    write(`${live ? '\r\u001b[K' : ''}${formatTime(clock.nowMs())} ${text}\n`)
+    write(`${live ? '\r\u001b[K' : ''}${formatTime(clock.nowMs())} ${withoutControls(text)}\n`)
     drawn = ''
     draw()
   }

@@ -50,7 +50,8 @@ export async function interactiveChat(options: InteractiveChatOptions): Promise<
   let keyboard: ChatKeyboard
   let chat: Chat
   const columns = () => stdout.columns
-  const live = isDumb ? { write: terminal.out, set: () => undefined } : createLiveArea({ write: terminal.out, columns })
+  const { drawing: draw = terminal.out } = terminal
+  const live = isDumb ? { write: draw, set: () => undefined } : createLiveArea({ write: draw, columns })
   const write = (text: string) => (keyboard?.writeAbovePrompt(text) ? undefined : live.write(text))
   const screen = createChatScreen({ write, styled, name })
   const typed = () => ({ draft: keyboard.draft(), linesWaiting: keyboard.linesWaiting() })

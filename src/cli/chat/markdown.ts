@@ -3,7 +3,7 @@
  * characters until their meaning is clear and removes control characters, which could drive the reader's terminal.
  * Not a library: marked-terminal and its like render a whole document, while this appends each piece as it arrives.
  */
-import { withoutControls } from '../terminal/output.ts'
+import { withoutControls } from '../../printable.ts'
 
 export interface MarkdownWriter {
   push(delta: string): void

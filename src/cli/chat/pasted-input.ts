@@ -3,11 +3,12 @@
  * become a placeholder in the typed line, such as `[paste 1: 12 lines]`, and a dropped file becomes `[file report.pdf]`.
  * `expand` puts the text back and names the files.
  */
+
 import { basename } from 'node:path'
 import { Transform } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
+import { withoutControls } from '../../printable.ts'
 import { droppedPaths } from '../files/dropped-paths.ts'
-import { withoutControls } from '../terminal/output.ts'
 
 /** The terminal marks pastes while this is on. */
 export const PASTE_MODE_ON = '\u001b[?2004h'

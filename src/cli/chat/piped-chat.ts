@@ -3,11 +3,12 @@
  * long it takes and where files were saved are plain lines on stderr. A failed message is reported there too and makes the
  * result false; the following lines are still sent.
  */
+
 import { createInterface } from 'node:readline'
+import { printable, printableName, withoutControls } from '../../printable.ts'
 import { isFinal, type Task } from '../../protocol/a2a.ts'
 import { type SaveOptions, saveAnswerFiles } from '../files/save-files.ts'
 import { formatSeconds } from '../terminal/human-time.ts'
-import { withoutControls } from '../terminal/output.ts'
 import { withoutNumbers } from '../terminal/progress.ts'
 import { noticeText, partsText, taskStateText } from '../terminal/task-text.ts'
 import type { Terminal } from '../terminal/terminal.ts'
@@ -27,7 +28,7 @@ export async function pipedChat(options: PipedChatOptions): Promise<boolean> {
   const waits = createWaitLines(options)
   const conversation = options.open({
     onReason: waits.setReason,
-    onUnreachable: (error) => terminal.err(`· ${error.message}; waiting for the platform\n`),
+    onUnreachable: (error) => terminal.err(`· ${withoutControls(error.message)}; waiting for the platform\n`),
   })
   const stop = new AbortController()
   const interrupt = () => {
@@ -64,7 +65,8 @@ async function sendLine(
     if (event.type === 'again') answer = ''
     if (event.type === 'permission') {
       const { id, tool, subject } = event.pending
-      terminal.err(`${name} asks to use ${tool} (${subject}); answer with: ${command} pending allow ${id}\n`)
+      const use = `${printableName(tool)} (${printable(subject)})`
+      terminal.err(`${printableName(name)} asks to use ${use}; answer with: ${command} pending allow ${id}\n`)
     }
     if (event.type !== 'end') continue
     const { task, unshown } = event
@@ -100,7 +102,9 @@ function showEnd({ id, status }: Task, { terminal, command }: PipedChatOptions):
     return true
   }
   const state = taskStateText(status.state)
-  terminal.err(`error: the message failed (${state}): ${text}; "${command} explain ${id}" shows more\n`)
+  terminal.err(
+    `error: the message failed (${state}): ${withoutControls(text)}; "${command} explain ${id}" shows more\n`,
+  )
   return false
 }
 

@@ -1,6 +1,6 @@
 /** The output of a chat: events of a turn as streaming text and note lines, with styles on a terminal. */
+import { printable, printableName, withoutControls } from '../../printable.ts'
 import { isFinal, type Task } from '../../protocol/a2a.ts'
-import { withoutControls } from '../terminal/output.ts'
 import { noticeText, replyText, taskStateText } from '../terminal/task-text.ts'
 import type { ChatEvent, ChatHistoryMessage } from './conversation.ts'
 import { createMarkdownWriter, createPlainWriter, type MarkdownWriter } from './markdown.ts'
@@ -74,9 +74,10 @@ export function createChatScreen({ write, styled, name }: ChatScreenOptions): Ch
 const SUBJECT_CHARACTERS_MAX = 120
 
 function toolText({ name, subject, state }: { name: string; subject: string; state: string }): string {
-  if (state === 'failed') return `${name} failed`
-  const shown = subject.length > SUBJECT_CHARACTERS_MAX ? `${subject.slice(0, SUBJECT_CHARACTERS_MAX)}...` : subject
-  return shown === '' ? name : `${name}: ${shown}`
+  const tool = printableName(name)
+  if (state === 'failed') return `${tool} failed`
+  const cut = subject.length > SUBJECT_CHARACTERS_MAX ? `${subject.slice(0, SUBJECT_CHARACTERS_MAX)}...` : subject
+  return cut === '' ? tool : `${tool}: ${printable(cut)}`
 }
 
 /** Undefined for a completed task without a notice: its answer is shown. */

@@ -1,10 +1,11 @@
 /** Shows one turn of a chat from its message to its end: status line, answer, permissions, files. */
+
 import type { PendingAskView } from '../../client/pending-calls.ts'
 import { systemClock } from '../../clock.ts'
 import { toMoleculeError } from '../../errors.ts'
+import { printable, printableName } from '../../printable.ts'
 import { sleep } from '../../wait.ts'
 import { type SaveOptions, saveAnswerFiles } from '../files/save-files.ts'
-import { withoutControls } from '../terminal/output.ts'
 import type { ChatConversation, ChatEvent } from './conversation.ts'
 import type { ChatKeyboard } from './keyboard.ts'
 import type { ChatScreen } from './screen.ts'
@@ -84,7 +85,7 @@ async function askPermission(
   { screen, keyboard, permissions }: TurnRunnerOptions,
   stop: AbortSignal,
 ): Promise<void> {
-  screen.note(`${tool}: ${withoutControls(subject)}`)
+  screen.note(`${printableName(tool)}: ${printable(subject)}`)
   const answered = new AbortController()
   const ends = AbortSignal.any([stop, answered.signal, keyboard.leaving])
   void watchUntilAnswered(id, permissions, ends).then(() => answered.abort())

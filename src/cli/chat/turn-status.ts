@@ -3,8 +3,8 @@
  * meanwhile.
  */
 
+import { printable, printableName, withoutControls } from '../../printable.ts'
 import { formatSeconds } from '../terminal/human-time.ts'
-import { withoutControls } from '../terminal/output.ts'
 import { FRAMES } from '../terminal/progress.ts'
 import type { LiveArea } from './live-area.ts'
 
@@ -108,9 +108,9 @@ function statusText({ startMs, reason, tool }: RunningTurnStatus, name: string, 
 const SUBJECT_CHARACTERS_MAX = 32
 
 function toolText({ name, subject }: { readonly name: string; readonly subject: string }): string {
-  const plain = withoutControls(subject).replaceAll(/\s+/g, ' ')
-  const shown = plain.length > SUBJECT_CHARACTERS_MAX ? `${plain.slice(0, SUBJECT_CHARACTERS_MAX)}...` : plain
-  return shown === '' ? withoutControls(name) : `${withoutControls(name)}: ${shown}`
+  const cut = subject.length > SUBJECT_CHARACTERS_MAX ? `${subject.slice(0, SUBJECT_CHARACTERS_MAX)}...` : subject
+  const shown = printable(cut.replaceAll(/\s+/g, ' '))
+  return shown === '' ? printableName(name) : `${printableName(name)}: ${shown}`
 }
 
 const secondsSince = (startMs: number): string => formatSeconds(Math.floor((performance.now() - startMs) / 1000))

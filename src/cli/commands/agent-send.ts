@@ -3,10 +3,12 @@
  * were saved, go to stderr; the answer alone goes to stdout. A task that does not complete is a failure that says how it
  * ended. Ctrl-C ends the wait and not the task.
  */
+
 import { withRetries } from '../../client/retry.ts'
 import { systemClock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
+import { withoutControls } from '../../printable.ts'
 import { isFinal, type Message, type Task } from '../../protocol/a2a.ts'
 import { withBudget } from '../../protocol/delegation.ts'
 import type { CommandContext } from '../command-context.ts'
@@ -15,7 +17,6 @@ import { answerFilesOf, SAVE_FOLDER, saveAnswerFiles } from '../files/save-files
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
 import { waitForTask } from '../platform/send-and-wait.ts'
 import { EXIT_INTERRUPTED, ExitError } from '../run-program.ts'
-import { withoutControls } from '../terminal/output.ts'
 import { shellQuoted } from '../terminal/own-command.ts'
 import { type Progress, withProgress } from '../terminal/progress.ts'
 import { noticeText, partsText, replyText, taskStateText } from '../terminal/task-text.ts'
@@ -137,12 +138,11 @@ async function showEnd(context: CommandContext, task: Task, options: AgentSendOp
   const { terminal, output } = context
   const isCompleted = task.status.state === 'TASK_STATE_COMPLETED'
   const text = replyText(task)
-  const shown = terminal.screen === undefined ? text : withoutControls(text)
   const { files, links } = answerFilesOf(task)
   const notice = noticeText(task)
   if (notice !== undefined) terminal.err(`note: ${withoutControls(notice)}\n`)
   const isAnswerEmpty = text === '' && files.length + links.length > 0
-  if (isCompleted) await context.show(task, () => (isAnswerEmpty ? '' : `${shown}\n`))
+  if (isCompleted) await context.show(task, () => (isAnswerEmpty ? '' : `${text}\n`))
   const { save = SAVE_FOLDER } = options
   if (output === 'table' || options.save !== undefined) await saveAnswer(context, task, save)
   if (isCompleted) return

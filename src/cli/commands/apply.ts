@@ -2,8 +2,10 @@
  * `molecule apply FILE`: makes the workspaces of a team equal to a file. It shows the difference first. In a terminal it
  * asks before it changes anything. A file with a problem changes nothing.
  */
+
 import { readFile, stat } from 'node:fs/promises'
 import { MoleculeError } from '../../errors.ts'
+import { withoutControls } from '../../printable.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { applyPlan, type CreatedMember } from '../team/apply-plan.ts'
 import { TEAM_FILE_BYTES_MAX } from '../team/read-yaml.ts'
@@ -11,7 +13,6 @@ import { renderPlan } from '../team/render-plan.ts'
 import { parseTeamFile } from '../team/team-file.ts'
 import { planTeam, type TeamPlan } from '../team/team-plan.ts'
 import { askLine } from '../terminal/ask-line.ts'
-import { withoutControls } from '../terminal/output.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { collectValues, parsePair } from './workspace-create.ts'
 

@@ -1,10 +1,12 @@
 /** `molecule channel`: add, list, remove, bind, unbind. The token of a bot is never an argument: other users could read it. */
+
 import type { ChannelView } from '../../client/channel-calls.ts'
 import { MoleculeError } from '../../errors.ts'
+import { withoutControls } from '../../printable.ts'
 import { CHANNEL_KINDS, findChannelKind } from '../channel-kinds.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
-import { type Column, renderTable, withoutControls } from '../terminal/output.ts'
+import { type Column, renderTable } from '../terminal/output.ts'
 import { shellQuoted } from '../terminal/own-command.ts'
 
 interface AddFlags {

@@ -2,16 +2,18 @@
  * `molecule explain`: the story of one message. The platform finds it by the id of the message or its task, or by the id
  * that the sender gave it. Any other id (of a request, of an error) is searched in the log on this machine.
  */
+
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { StoryView, TreeView } from '../../client/platform-client.ts'
 import { MoleculeError } from '../../errors.ts'
+import { withoutControls } from '../../printable.ts'
 import { spendingText, usdText } from '../../usd.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { logFilesOf } from '../data-folder/log-file.ts'
 import { formatLogLineWithTime, LOG_FILE } from '../data-folder/log-format.ts'
 import { workspaceNameOf } from '../platform/platform-access.ts'
-import { renderFields, withoutControls } from '../terminal/output.ts'
+import { renderFields } from '../terminal/output.ts'
 import { taskStateText } from '../terminal/task-text.ts'
 
 export const define: DefineCommand = (command, openContext) => {

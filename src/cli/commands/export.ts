@@ -1,8 +1,8 @@
 /** `molecule export`: writes workspaces as a team file. `molecule apply` of that file changes nothing. */
+import { withoutControls } from '../../printable.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
 import { exportTeam } from '../team/export-team.ts'
-import { withoutControls } from '../terminal/output.ts'
 
 export const define: DefineCommand = (command, openContext) => {
   command

@@ -3,14 +3,15 @@
  * which folder, and for the name; elsewhere it takes flags and defaults. It never makes a second workspace of a name,
  * and prints how to talk to the new one.
  */
+
 import { mkdirSync, statSync } from 'node:fs'
 import { basename } from 'node:path'
 import type { PlatformClient } from '../../client/platform-client.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
+import { withoutControls } from '../../printable.ts'
 import { NAME_CHARACTERS_MAX } from '../../workspaces/workspace.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { findInstalledAgents } from '../doctor/agents.ts'
-import { withoutControls } from '../terminal/output.ts'
 import { shellQuoted } from '../terminal/own-command.ts'
 import { workspaceStatusText } from '../terminal/task-text.ts'
 import {

@@ -2,16 +2,17 @@
  * `molecule logs`: the platform's log file on this machine, or the activity of a workspace. `--follow` continues after the
  * last lines, through a rotation of the file and a restart of the platform.
  */
+
 import { join } from 'node:path'
 import type { ActivityView } from '../../client/platform-client.ts'
 import { systemClock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
+import { printable, printableName, withoutControls } from '../../printable.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { formatLogLineWithTime, LOG_FILE } from '../data-folder/log-format.ts'
 import { type TailFileOptions, tailFile } from '../data-folder/tail-file.ts'
 import { followActivity } from '../platform/follow-activity.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
-import { withoutControls } from '../terminal/output.ts'
 import { taskStateText } from '../terminal/task-text.ts'
 
 const LINES_DEFAULT = 50
@@ -66,7 +67,7 @@ async function workspaceLog(
     terminal.out(output === 'table' ? activityLine(entry) : `${JSON.stringify(entry)}\n`)
   for (const entry of activity.slice(-options.count)) show(entry)
   if (!options.follow) return
-  const onUnreachable = (error: MoleculeError) => terminal.err(`${error.message}; retrying\n`)
+  const onUnreachable = (error: MoleculeError) => terminal.err(`${withoutControls(error.message)}; retrying\n`)
   for await (const entry of followActivity(
     { client, id, since: next, clock: systemClock, onUnreachable },
     options.signal,
@@ -77,7 +78,17 @@ async function workspaceLog(
 
 function activityLine({ at, type, state, name, subject, text, task_id: task, by }: ActivityView): string {
   const oneLine = (words: string | undefined) => words && withoutControls(words).replaceAll(/\s+/g, ' ')
-  const fields = [at, type, name, state && taskStateText(state), oneLine(subject), oneLine(text), by && `by ${by}`]
+  const command = subject && printable(subject.replaceAll(/\s+/g, ' '))
+  const tool = name && printableName(name)
+  const fields = [
+    at,
+    type,
+    tool,
+    state && taskStateText(state),
+    command,
+    oneLine(text),
+    by && `by ${printableName(by)}`,
+  ]
   return `${[...fields, task && `(${task})`].filter((field) => field).join(' ')}\n`
 }
 

@@ -1,9 +1,11 @@
 /** `molecule memory`: list, search, add, forget what a workspace or its team remembers. */
+
 import type { MemoryView } from '../../client/memory-calls.ts'
 import { MoleculeError } from '../../errors.ts'
+import { withoutControls } from '../../printable.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
-import { type Column, renderTable, withoutControls } from '../terminal/output.ts'
+import { type Column, renderTable } from '../terminal/output.ts'
 
 const SHOWN_DEFAULT = 20
 const SHOWN_MAX = 100

@@ -1,7 +1,9 @@
 /** `molecule pair`: who may talk to the bots of this platform: list, approve, deny. */
+
 import type { PairingView } from '../../client/channel-calls.ts'
+import { withoutControls } from '../../printable.ts'
 import type { DefineCommand } from '../command-context.ts'
-import { type Column, renderTable, withoutControls } from '../terminal/output.ts'
+import { type Column, renderTable } from '../terminal/output.ts'
 
 export const define: DefineCommand = (command, openContext) => {
   command

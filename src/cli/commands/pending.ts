@@ -2,14 +2,16 @@
  * `molecule pending`: lists everything that waits for a person, shows one in full, and answers it. The platform names the
  * ways out of each (`GET /needs-you`); a subcommand is the name of one.
  */
+
 import type { NeedView, RuleChoiceView } from '../../client/pending-calls.ts'
 import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
+import { printable, printableName, withoutControls } from '../../printable.ts'
 import { usdText } from '../../usd.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { formatSeconds } from '../terminal/human-time.ts'
 import { kindText, needText, timeLeft } from '../terminal/need-text.ts'
-import { type Column, renderTable, withoutControls } from '../terminal/output.ts'
+import { type Column, renderTable } from '../terminal/output.ts'
 import { shellQuoted } from '../terminal/own-command.ts'
 import { readUsd } from '../terminal/read-usd.ts'
 
@@ -92,7 +94,7 @@ async function allow(context: CommandContext, id: string, { always, pattern }: A
   const { platform, show, command } = context
   if (always === true) {
     const rule = await platform().allowAlways(id, pattern)
-    const covered = withoutControls(`${rule.tool}: ${rule.pattern}`)
+    const covered = printable(`${rule.tool}: ${rule.pattern}`)
     const revoke = `${command} rules revoke ${rule.workspace_id} ${rule.id}`
     const text = `allowed ${id}\nfrom now on ${covered} is allowed without asking; to end it: ${revoke}\n`
     await show({ id, decision: 'allow', rule }, () => text)
@@ -140,7 +142,10 @@ async function findNeed(reading: Promise<{ readonly needs: readonly NeedView[] }
 async function showNeed({ platform, show, command }: CommandContext, id: string): Promise<void> {
   const need = await findNeed(platform().needsYou(), id)
   const { permission, text, reason } = need
-  const head = permission === undefined ? [reason, text ?? ''] : [`${permission.tool}: ${permission.subject}`]
+  const head =
+    permission === undefined
+      ? [reason, text ?? '']
+      : [`${printableName(permission.tool)}: ${printable(permission.subject)}`]
   const ways = need.actions.filter(({ name }) => name !== 'always').map((way) => wayText(`${command} pending`, id, way))
   const choices = [permission?.would_cover, permission?.would_cover_more].filter((one) => one !== undefined)
   const rules = choices.map((one, index) => choiceText(`${command} pending allow ${id} --always`, one, index > 0))

@@ -1,8 +1,10 @@
 /** `molecule rules`: lists what agents may do without asking, and revokes it. `molecule pending allow --always` makes a rule. */
+
 import type { RuleView } from '../../client/pending-calls.ts'
+import { printable } from '../../printable.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
-import { type Column, renderTable, withoutControls } from '../terminal/output.ts'
+import { type Column, renderTable } from '../terminal/output.ts'
 
 export const define: DefineCommand = (command, openContext) => {
   command
@@ -36,7 +38,7 @@ const COLUMNS: readonly Column<NamedRule>[] = [
     title: 'used',
     of: ({ used, last_used_at: last }) => (last === undefined ? 'never' : `${used}, last ${last.slice(0, 16)}`),
   },
-  { title: 'covers', of: ({ scope, pattern }) => `${SCOPES[scope]}${withoutControls(pattern.replace(/\s+/g, ' '))}` },
+  { title: 'covers', of: ({ scope, pattern }) => `${SCOPES[scope]}${printable(pattern.replace(/\s+/g, ' '))}` },
 ]
 
 const SCOPES: Readonly<Record<RuleView['scope'], string>> = { exact: 'exactly ', prefix: '', folder: 'files below ' }

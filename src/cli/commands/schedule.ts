@@ -1,9 +1,11 @@
 /** `molecule schedule`: add, list, pause, resume, run, remove. */
+
 import type { PlatformClient } from '../../client/platform-client.ts'
 import type { ScheduleView } from '../../client/schedule-calls.ts'
+import { withoutControls } from '../../printable.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
-import { type Column, renderTable, withoutControls } from '../terminal/output.ts'
+import { type Column, renderTable } from '../terminal/output.ts'
 import { taskStateText } from '../terminal/task-text.ts'
 
 interface AddFlags {

@@ -2,13 +2,15 @@
  * The overview of `molecule status`: each workspace with presence, queue and cost of today, then what needs a person, each
  * with the command that handles it. A token that may not read a part of it gets the rest.
  */
+
 import type { NeedView } from '../../client/pending-calls.ts'
 import type { WorkspaceSummary } from '../../client/workspace-calls.ts'
 import { MoleculeError } from '../../errors.ts'
+import { withoutControls } from '../../printable.ts'
 import type { CommandContext } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
 import { needText, timeLeft } from '../terminal/need-text.ts'
-import { alignColumns, type Column, renderTable, withoutControls } from '../terminal/output.ts'
+import { alignColumns, type Column, renderTable } from '../terminal/output.ts'
 import { workspaceStatusText } from '../terminal/task-text.ts'
 
 /** Needs that are shown; of the rest the number. */

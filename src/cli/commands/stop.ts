@@ -2,13 +2,14 @@
  * `molecule stop`, `pause` and `resume`, for one workspace or for all. A stop cancels what runs and pauses; a pause cancels
  * nothing; a resume starts turns again. With --all, a workspace that fails does not keep the others from their turn.
  */
+
 import type { Command } from 'commander'
 import type { PlatformClient } from '../../client/platform-client.ts'
 import type { WorkspaceSummary } from '../../client/workspace-calls.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
+import { withoutControls } from '../../printable.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
-import { withoutControls } from '../terminal/output.ts'
 import { shellQuoted } from '../terminal/own-command.ts'
 
 /** What was done to one workspace; `canceled` are ids of tasks. */

@@ -2,14 +2,16 @@
  * `molecule task`: list, show, cancel. A task is named by its own id, by the id of its message, or by the id that the
  * sender gave the message.
  */
+
 import type { PlatformClient, StoryView } from '../../client/platform-client.ts'
 import { MoleculeError } from '../../errors.ts'
+import { withoutControls } from '../../printable.ts'
 import { isFinal, TASK_STATES, type Task, type TaskState } from '../../protocol/a2a.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { answerFilesOf, SAVE_FOLDER } from '../files/save-files.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
 import { formatSeconds } from '../terminal/human-time.ts'
-import { type Column, formatBytes, renderFields, renderTable, withoutControls } from '../terminal/output.ts'
+import { type Column, formatBytes, renderFields, renderTable } from '../terminal/output.ts'
 import { partsText, replyText, taskStateText } from '../terminal/task-text.ts'
 
 const TASKS_DEFAULT = 20

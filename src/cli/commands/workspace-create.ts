@@ -1,13 +1,15 @@
 /** `molecule workspace create`: turns flags into the body of `POST /workspaces`. */
+
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { MoleculeError } from '../../errors.ts'
+import { withoutControls } from '../../printable.ts'
 import type { CommandContext } from '../command-context.ts'
 import { readRunningPlatform } from '../data-folder/data-folder.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
 import { isAtUrl, LOOPBACK_HOSTS } from '../platform/recorded-platform.ts'
-import { renderFields, withoutControls } from '../terminal/output.ts'
+import { renderFields } from '../terminal/output.ts'
 import { ownProgram } from '../terminal/own-command.ts'
 import { workspaceStatusText } from '../terminal/task-text.ts'
 import type { Terminal } from '../terminal/terminal.ts'

@@ -1,12 +1,14 @@
 /** `molecule workspace`: list, create, inspect, delete, restart, pause, resume, delegate. */
+
 import type { Command } from 'commander'
 import type { WorkspaceAction } from '../../client/platform-client.ts'
 import type { WorkspaceSummary } from '../../client/workspace-calls.ts'
 import { MoleculeError } from '../../errors.ts'
+import { withoutControls } from '../../printable.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
 import { askLine } from '../terminal/ask-line.ts'
-import { type Column, renderFields, renderTable, withoutControls } from '../terminal/output.ts'
+import { type Column, renderFields, renderTable } from '../terminal/output.ts'
 import { readUsd } from '../terminal/read-usd.ts'
 import { workspaceStatusText } from '../terminal/task-text.ts'
 import type { Terminal } from '../terminal/terminal.ts'

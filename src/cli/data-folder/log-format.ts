@@ -1,5 +1,5 @@
 /** Log lines for people: level and message first, then the fields. */
-import { withoutControls } from '../terminal/output.ts'
+import { withoutControls } from '../../printable.ts'
 
 /** The platform's log in the data folder. */
 export const LOG_FILE = 'molecule.log'

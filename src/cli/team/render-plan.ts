@@ -1,7 +1,8 @@
 /** A plan as people read it: one block for each workspace, one line for each setting, a line diff for each prompt. */
+
 import { diff } from 'node:util'
+import { withoutControls } from '../../printable.ts'
 import type { Json } from '../../protocol/a2a.ts'
-import { withoutControls } from '../terminal/output.ts'
 import type { FieldChange } from './compare-workspace.ts'
 import type { TeamPlan, WorkspacePlan } from './team-plan.ts'
 

@@ -1,10 +1,12 @@
 /** What needs a person, as text: one line for each, for `molecule pending` and `molecule status`. */
 import type { NeedView } from '../../client/pending-calls.ts'
+import { printable, printableName } from '../../printable.ts'
 import { formatSeconds } from './human-time.ts'
 
 /** `wants to use Bash: npm test`, `asks: which colour?`, or the reason. */
 export function needText({ kind, reason, text, permission }: NeedView): string {
-  if (permission !== undefined) return `wants to use ${permission.tool}: ${permission.subject}`
+  if (permission !== undefined)
+    return `wants to use ${printableName(permission.tool)}: ${printable(permission.subject)}`
   if (kind === 'question' && text !== undefined) return `asks: ${text}`
   return reason
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { render, renderFields, renderTable, withoutControls } from './output.ts'
+import { withoutControls } from '../../printable.ts'
+import { render, renderFields, renderTable } from './output.ts'
 
 const COLUMNS = [
   { title: 'name', of: ({ name }: { name: string }) => name },

@@ -3,6 +3,8 @@
  * an agent or another user wrote the values and could otherwise drive the reader's terminal.
  */
 
+import { withoutControls } from '../../printable.ts'
+
 export const OUTPUT_FORMATS = ['table', 'json', 'yaml'] as const
 
 export type OutputFormat = (typeof OUTPUT_FORMATS)[number]
@@ -43,14 +45,6 @@ export function alignColumns(rows: readonly (readonly string[])[]): string {
   )
   return `${lines.join('\n')}\n`
 }
-
-/** Removes control characters except tab and newline. */
-export function withoutControls(text: string): string {
-  return text.replaceAll(CONTROLS, '')
-}
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: it removes them
-const CONTROLS = /\u001b\[[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g
 
 function oneLine(value: string | number | null | undefined): string {
   return withoutControls(String(value ?? '')).replaceAll(/\s+/g, ' ')

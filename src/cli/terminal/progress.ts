@@ -2,6 +2,7 @@
  * Shows on stderr that a command waits: on a terminal one line with a spinner and the time, elsewhere a plain line at
  * the start and every 30 s. Stdout stays free for the answer.
  */
+import { withoutControls } from '../../printable.ts'
 import { formatSeconds } from './human-time.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -18,7 +19,7 @@ export interface Progress {
 
 function startProgress({ err, interactive }: Pick<Terminal, 'err' | 'interactive'>, first: string): Progress {
   const startMs = performance.now()
-  let text = first
+  let text = oneLine(first)
   let frame = 0
   const elapsed = () => formatSeconds(Math.floor((performance.now() - startMs) / 1000))
   const line = () =>
@@ -29,7 +30,8 @@ function startProgress({ err, interactive }: Pick<Terminal, 'err' | 'interactive
     interactive ? FRAME_MS : PLAIN_LINE_MS,
   )
   return {
-    update(next) {
+    update(given) {
+      const next = oneLine(given)
       // Prevents a plain line for each second of "next try in 14 s".
       const isSame = interactive ? next === text : withoutNumbers(next) === withoutNumbers(text)
       text = next
@@ -41,6 +43,9 @@ function startProgress({ err, interactive }: Pick<Terminal, 'err' | 'interactive
     },
   }
 }
+
+/** A reason may quote an agent: its control characters must not reach the terminal, nor a line break end the line. */
+const oneLine = (text: string): string => withoutControls(text).replaceAll(/\s+/g, ' ')
 
 /** Prevents a new line for each second of a countdown. */
 export const withoutNumbers = (text: string): string => text.replaceAll(/\d+/g, '')

@@ -1,5 +1,6 @@
 /** Where a command reads and writes: stdout, stderr, stdin, environment. Tests pass a terminal of their own. */
 import { isatty } from 'node:tty'
+import { withoutControls } from '../../printable.ts'
 
 /** Environment variables of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -7,6 +8,8 @@ export type Environment = Readonly<Record<string, string | undefined>>
 export interface Terminal {
   readonly out: (text: string) => void
   readonly err: (text: string) => void
+  /** Like `out`, with control sequences of our own. Absent where `out` passes them on. */
+  readonly drawing?: (text: string) => void
   readonly env: Environment
   /** Reads stdin to its end. */
   readonly readInput: () => Promise<string>
@@ -18,6 +21,16 @@ export interface Terminal {
   readonly keyboard?: NodeJS.ReadStream | undefined
   /** Stdin as a stream, for commands that read line by line. */
   readonly input: () => NodeJS.ReadableStream
+}
+
+/**
+ * What a command prints on a screen loses its control characters: a value that a command forgot to clean must not drive
+ * the reader's terminal. Lines that are drawn in place (progress, chat) use `drawing`.
+ */
+export function withCleanScreen(terminal: Terminal): Terminal {
+  const { out, screen } = terminal
+  if (screen === undefined) return terminal
+  return { ...terminal, drawing: out, out: (text) => out(withoutControls(text)) }
 }
 
 export const processTerminal: Terminal = {

@@ -5,6 +5,7 @@
  */
 import { toMoleculeError } from '../../errors.ts'
 import type { PendingAsk } from '../../inbox/owners.ts'
+import { printable, printableName } from '../../printable.ts'
 import { chatPrincipal } from '../../workspaces/channels.ts'
 import type { HandledMessage, Prompt } from '../../workspaces/chat-log.ts'
 import { judgePerson, mayInChat } from './access.ts'
@@ -53,9 +54,9 @@ export function createPrompts(context: SessionContext): Prompts {
           asks.map(({ id }) => id),
         )
       for (const ask of asks) {
-        const subject = ask.subject.slice(0, SUBJECT_CHARACTERS_MAX)
+        const subject = printable(ask.subject).slice(0, SUBJECT_CHARACTERS_MAX)
         const cut = isCut(ask)
-        const text = `May the agent use **${ask.tool}** for exactly this?\n\n${fenced(subject)}${cut ? '\n(cut; see the whole text with `molecule pending`)' : ''}`
+        const text = `May the agent use **${printableName(ask.tool)}** for exactly this?\n\n${fenced(subject)}${cut ? '\n(cut; see the whole text with `molecule pending`)' : ''}`
         const offered = permissionChoices(ask)
         const buttonsOf = (promptId: string) => permissionButtons(promptId, offered)
         const { place, messageId: replyTo } = message
@@ -93,7 +94,7 @@ async function openAsksOf(
   }
 }
 
-const isCut = ({ subject }: PendingAsk): boolean => subject.length > SUBJECT_CHARACTERS_MAX
+const isCut = ({ subject }: PendingAsk): boolean => printable(subject).length > SUBJECT_CHARACTERS_MAX
 
 /** A person can only deny what the prompt does not show whole. */
 function permissionChoices(ask: PendingAsk): readonly Choice[] {

@@ -79,6 +79,21 @@ export function channelPeopleTests(under: ChannelUnderTest): void {
     assert.match(prompt()?.text ?? '', /Allowed once by/)
   })
 
+  test('PL-30 GW-9 the prompt of a permission shows the hidden characters of its command', async (t) => {
+    const { path: bin } = createFakeProgram('claude')
+    const workspace = { runtime: 'claude-code', runtime_config: { bin } }
+    const chat = await open(t, { workspace, env: CLAUDE_LOGGED_IN })
+    const place = chat.service.newPlace('direct')
+    chat.service.say({ place, author: ADA, text: '!ask rm -rf \u202etxt.a' })
+    const prompt = () => chat.service.written(place).find(({ text }) => text.includes('rm -rf'))
+    await waitUntil(
+      () => prompt() !== undefined,
+      () => `a prompt in ${JSON.stringify(chat.service.written(place))}`,
+    )
+    assert.match(prompt()?.text ?? '', /rm -rf \\+u202etxt\.a/)
+    assert.doesNotMatch(prompt()?.text ?? '', /\u202e/)
+  })
+
   test('GW-9 the buttons of a permission appear also behind open asks that fill a page of the list', async (t) => {
     const { path: bin } = createFakeProgram('claude')
     const workspace = { runtime: 'claude-code', runtime_config: { bin } }

@@ -1,6 +1,8 @@
 /** The ways out of a need. The safe common choice comes first. */
+
 import { type FormEvent, useState } from 'react'
 import type { NeedView } from '../../../src/client/pending-calls.ts'
+import { printable } from '../../../src/printable.ts'
 import { client } from '../api/client.ts'
 import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
@@ -35,7 +37,7 @@ export function NeedActions(props: NeedActionsProps) {
           {action.name === 'always' && coversOnlySubject(need) ? 'Always allow this' : action.label}
           {action.name === 'always' && !coversOnlySubject(need) ? (
             <code className="min-w-0 break-all font-[400] font-mono text-time">
-              {need.permission?.would_cover?.pattern}
+              {printable(need.permission?.would_cover?.pattern ?? '')}
             </code>
           ) : null}
         </Button>

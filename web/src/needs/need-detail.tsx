@@ -1,5 +1,7 @@
 /** What a person must see before deciding. A command is never cut. */
+
 import type { NeedView } from '../../../src/client/pending-calls.ts'
+import { printable } from '../../../src/printable.ts'
 import { CopyButton } from '../ui/code-block.tsx'
 import { asSentence, plainReason } from '../ui/sentence.ts'
 import { commandIn } from './need-text.ts'
@@ -31,6 +33,6 @@ export function NeedDetail({ need }: { readonly need: NeedView }) {
 
 const Command = ({ text }: { readonly text: string }) => (
   <pre className="whitespace-pre-wrap break-words rounded-button border border-line bg-raised px-3 py-2 font-mono text-second">
-    {text}
+    {printable(text)}
   </pre>
 )

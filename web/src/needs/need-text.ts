@@ -1,5 +1,7 @@
 /** The words of what waits for a person. */
+
 import type { NeedView } from '../../../src/client/pending-calls.ts'
+import { printable } from '../../../src/printable.ts'
 import { wantsTo } from '../panel/chat/tool-text.ts'
 
 type NamedNeedView = Pick<NeedView, 'kind' | 'workspace_name' | 'permission'>
@@ -43,6 +45,7 @@ export const commandIn = (sentence: string): string | undefined => /"([^"]+)"/.e
 /** What is left of the time, and what "always" would cover. */
 export function permissionNote({ permission, expires_at: expiresAt }: NeedView, nowMs: number): string {
   const covered = permission?.would_cover?.sentence
-  const always = covered === undefined ? '' : `“Always” ${covered.charAt(0).toLowerCase()}${covered.slice(1)}`
+  const always =
+    covered === undefined ? '' : `“Always” ${covered.charAt(0).toLowerCase()}${printable(covered.slice(1))}`
   return [expiresAt === undefined ? '' : expiryText(expiresAt, nowMs), always].filter(Boolean).join(' ')
 }

@@ -1,7 +1,9 @@
 /** What waits for a person: one query for the button, the drawer, the title of the tab and notifications. */
+
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useRef } from 'react'
 import type { NeedsYouView } from '../../../src/client/pending-calls.ts'
+import { printable } from '../../../src/printable.ts'
 import { client } from '../api/client.ts'
 import { keys, useMay } from '../api/queries.ts'
 import { needTitle } from './need-text.ts'
@@ -33,7 +35,7 @@ export function useNotifications(view: NeedsYouView | undefined): void {
     known.current = new Set(view.needs.map(({ id }) => id))
     if (before === undefined || !document.hidden || !canNotify()) return
     for (const need of view.needs) {
-      if (!before.has(need.id)) new Notification(needTitle(need), { body: need.reason, tag: need.id })
+      if (!before.has(need.id)) new Notification(needTitle(need), { body: printable(need.reason), tag: need.id })
     }
   }, [view])
 }

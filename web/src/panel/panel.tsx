@@ -1,6 +1,8 @@
 /** The side panel of one workspace: its name, and the tabs of `tabs.ts`. The whole screen on a phone. */
+
 import { Suspense } from 'react'
 import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
+import { printable, printableName } from '../../../src/printable.ts'
 import { useMay } from '../api/queries.ts'
 import { goTo } from '../app/route.ts'
 import { cardStateOf } from '../canvas/card-state.ts'
@@ -70,7 +72,9 @@ function PanelHeader({ workspace }: { readonly workspace: WorkspaceSummary }) {
           <span className="truncate">{workspace.name}</span>
           <span className="sr-only">, {word}</span>
         </h2>
-        <p className="truncate pl-4 text-second text-soft">{[role, runtime, model].filter(Boolean).join(' · ')}</p>
+        <p className="truncate pl-4 text-second text-soft">
+          {printable([role, runtime, model && printableName(model)].filter(Boolean).join(' · '))}
+        </p>
       </div>
       <WorkspaceMenu workspace={workspace} />
       <IconButton label="Close" className="max-md:hidden" onClick={close}>

@@ -1,6 +1,8 @@
 /** One turn as a timeline: when, what, how long. A failed command is not red, because the agent goes on from it. */
+
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { printable } from '../../../../src/printable.ts'
 import { client } from '../../api/client.ts'
 import { keys } from '../../api/queries.ts'
 import { writePlace } from '../../app/route.ts'
@@ -105,8 +107,10 @@ function StepLine({ step }: { readonly step: Step }) {
       <div className="min-w-0 flex-1 py-1.5">
         <div className="flex items-baseline justify-between gap-3">
           <p className="min-w-0 break-words">
-            {verb}
-            {subject === undefined ? null : <code className="ml-2 break-words font-mono text-second">{subject}</code>}
+            {printable(verb)}
+            {subject === undefined ? null : (
+              <code className="ml-2 break-words font-mono text-second">{printable(subject)}</code>
+            )}
             <StepLink step={step} />
             {look === 'failed' && step.note === undefined ? <span className="sr-only">, failed</span> : null}
           </p>

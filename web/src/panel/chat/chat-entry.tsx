@@ -1,5 +1,7 @@
 /** One message and what came of it: the message itself with its state, the tools, the answer, and what waits for a person. */
+
 import { memo } from 'react'
+import { printableName } from '../../../../src/printable.ts'
 import { useMe } from '../../api/queries.ts'
 import { Markdown } from '../../ui/markdown.tsx'
 import type { TabProps } from '../tab.ts'
@@ -27,7 +29,7 @@ function ChatEntryContent({ entry, history, workspace }: ChatEntryProps) {
   const { reply, tools, state, ask } = entry
   const isRunning = state === 'running'
   return (
-    <article aria-label={`Message of ${entry.sender.name}`} className="flex min-w-0 flex-col gap-3">
+    <article aria-label={`Message of ${printableName(entry.sender.name)}`} className="flex min-w-0 flex-col gap-3">
       <MessageText entry={entry} history={history} workspace={workspace} />
       {tools.length > 0 || reply !== undefined || isRunning ? (
         <div className="flex min-w-0 flex-col gap-1.5">
@@ -78,7 +80,7 @@ function MessageText({ entry, history, workspace }: ChatEntryProps) {
   const isMine = sender.name === me?.name
   return (
     <div className="flex min-w-0 flex-col items-end gap-1.5">
-      {isMine ? null : <span className="text-faint text-time">{sender.name}</span>}
+      {isMine ? null : <span className="text-faint text-time">{printableName(sender.name)}</span>}
       <Bubble text={text} files={attachments} />
       {line}
     </div>

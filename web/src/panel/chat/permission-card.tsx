@@ -1,7 +1,9 @@
 /** A permission that the agent waits for: the whole command, and Allow once, Always allow, Deny. */
+
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { PendingAskView, RuleChoiceView } from '../../../../src/client/pending-calls.ts'
+import { printable } from '../../../../src/printable.ts'
 import { client, reasonOf } from '../../api/client.ts'
 import { keys, queryClient, useMay } from '../../api/queries.ts'
 import { Button } from '../../ui/button.tsx'
@@ -38,7 +40,7 @@ export function PermissionCard({ ask, workspace }: PermissionCardProps) {
       </h3>
       {/* Never cut: the whole command is visible before it can be allowed. */}
       <pre className="whitespace-pre-wrap break-all rounded-button border border-line bg-raised px-3 py-2 font-mono text-second">
-        {ask.subject}
+        {printable(ask.subject)}
       </pre>
       {workspace.working_dir === undefined ? null : (
         <p className="text-second text-soft">
@@ -92,7 +94,10 @@ function useAnswer(ask: AskView, workspaceId: string) {
     mutationFn: async (answer: Answer) => {
       if (answer.decision !== 'always') return client.answerAsk(ask.id, answer.decision)
       const rule = await client.allowAlways(ask.id, answer.pattern)
-      showToast(`Always allowed: ${rule.pattern}`, { title: 'Undo', onChoose: () => revoke(workspaceId, rule.id) })
+      showToast(`Always allowed: ${printable(rule.pattern)}`, {
+        title: 'Undo',
+        onChoose: () => revoke(workspaceId, rule.id),
+      })
     },
     onSuccess: () => {
       void queryClient.invalidateQueries({ queryKey: keys.needs })
@@ -138,8 +143,8 @@ function RuleChoices({ choices, isBusy, onChoose, onBack }: RuleChoicesProps) {
               onChange={() => setChosen(index)}
             />
             <span className="min-w-0">
-              <code className="whitespace-pre-wrap break-all font-mono text-second">{each.pattern}</code>
-              <span className="block text-second text-soft">{each.sentence}</span>
+              <code className="whitespace-pre-wrap break-all font-mono text-second">{printable(each.pattern)}</code>
+              <span className="block text-second text-soft">{printable(each.sentence)}</span>
             </span>
           </label>
         ))}

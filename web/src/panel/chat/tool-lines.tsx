@@ -1,5 +1,7 @@
 /** The tools that the agent used, one small line each: what, and how long. A click shows the whole. */
+
 import { useState } from 'react'
+import { printableName } from '../../../../src/printable.ts'
 import { classNames } from '../../ui/class-names.ts'
 import { DiffText } from '../../ui/diff-text.tsx'
 import { Dot } from '../../ui/dot.tsx'
@@ -70,7 +72,7 @@ function ToolLine({ tool, isRunning, isWaiting, workspace }: ToolLineProps) {
       {isOpen ? (
         <div className="mt-1 mb-1 ml-5 min-w-0 text-time">
           <p className="text-faint">
-            {tool.name}, {WORDS[tool.state]} at {new Date(tool.at).toLocaleTimeString()}
+            {printableName(tool.name)}, {WORDS[tool.state]} at {new Date(tool.at).toLocaleTimeString()}
           </p>
           <ToolDetails whole={whole} diffs={tool.diffs ?? []} />
         </div>

@@ -1,4 +1,5 @@
-/** Tools in words: what a tool line says (`edited migrations/0037.sql`), and what an agent asks for. Pure. */
+/** Tools in words, without characters that hide what they do: what a tool line says (`edited migrations/0037.sql`), and what an agent asks for. Pure. */
+import { printable, printableName } from '../../../../src/printable.ts'
 import type { ChatToolView } from './chat-history.ts'
 
 const SHELL_TOOLS = /^(bash|shell|execute|run_shell_command|terminal|exec|local_shell|command)$/i
@@ -18,8 +19,10 @@ export interface ToolText {
   readonly details?: string
 }
 
-export function toolText({ name, subject }: Pick<ChatToolView, 'name' | 'subject'>, workingDir = ''): ToolText {
-  if (subject === undefined || subject === '') return { line: name }
+export function toolText(tool: Pick<ChatToolView, 'name' | 'subject'>, workingDir = ''): ToolText {
+  const name = printableName(tool.name)
+  const subject = printable(tool.subject ?? '')
+  if (subject === '') return { line: name }
   const named = nameOf(name, subject, workingDir)
   const line = (named.split('\n')[0] ?? '').trim()
   return line === subject ? { line } : { line, details: subject }
@@ -60,4 +63,5 @@ const WISHES: readonly (readonly [RegExp, string])[] = [
   [/^(websearch|web_search)$/i, 'search the web'],
 ]
 
-export const wantsTo = (tool: string): string => WISHES.find(([pattern]) => pattern.test(tool))?.[1] ?? `use ${tool}`
+export const wantsTo = (tool: string): string =>
+  WISHES.find(([pattern]) => pattern.test(tool))?.[1] ?? `use ${printableName(tool)}`

@@ -1,6 +1,8 @@
 /** What owners always allow in a workspace, and the button that takes it back. */
+
 import { useQuery } from '@tanstack/react-query'
 import type { RuleView } from '../../../../src/client/pending-calls.ts'
+import { printable, printableName } from '../../../../src/printable.ts'
 import { client } from '../../api/client.ts'
 import { keys, useMay } from '../../api/queries.ts'
 import { Button } from '../../ui/button.tsx'
@@ -49,7 +51,7 @@ function RuleRow({ rule, workspaceId }: { readonly rule: RuleView; readonly work
   const { isBusy, run } = usePanelAction()
   const revoke = async () => {
     if (!(await run(() => client.revokeRule(workspaceId, rule.id)))) return
-    showToast(`Revoked: “${rule.pattern}” is asked again`)
+    showToast(`Revoked: “${printable(rule.pattern)}” is asked again`)
     refresh(workspaceId, 'rules')
   }
   return (
@@ -63,13 +65,13 @@ function RuleRow({ rule, workspaceId }: { readonly rule: RuleView; readonly work
       }
     >
       <p className="flex flex-wrap items-center gap-2">
-        <code className="min-w-0 break-all font-mono text-second">{rule.pattern}</code>
+        <code className="min-w-0 break-all font-mono text-second">{printable(rule.pattern)}</code>
         <Chip>
-          {rule.tool}, {SCOPES[rule.scope]}
+          {printableName(rule.tool)}, {SCOPES[rule.scope]}
         </Chip>
       </p>
       <p className="text-faint text-time">
-        By {rule.made_by}, <Time at={rule.made_at} />. {usedText(rule)}
+        By {printableName(rule.made_by)}, <Time at={rule.made_at} />. {usedText(rule)}
         {rule.last_used_at === undefined ? null : (
           <>
             {', last '}
