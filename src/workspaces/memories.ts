@@ -8,6 +8,7 @@ import { MoleculeError } from '../errors.ts'
 import { ulid } from '../ids.ts'
 import { maskPatterns } from '../log.ts'
 import { type Row, type Statement, type Store, sql, statement, type Transaction, together } from '../store/store.ts'
+import { usesTeamMemory } from './config/config-file.ts'
 import { countWords } from './memory/words.ts'
 import type { Workspace } from './workspace.ts'
 
@@ -40,8 +41,10 @@ export interface MemoryPage {
 export interface Memories {
   /** The namespace that a caller means: `workspace`, `team`, or one of them in full. Throws `forbidden` with the reason. */
   resolveNamespace(workspaceId: string, given: string): Promise<string>
-  /** The namespace of the workspace itself and that of its team. */
+  /** The namespace of the workspace itself and, unless it has `team_memory: false`, that of its team. */
   namespacesOf(workspaceId: string): Promise<string[]>
+  /** The names of the workspaces that wrote these memories, by id. A deleted workspace and a person have none. */
+  writersOf(memories: readonly Memory[]): Promise<ReadonlyMap<string, string>>
   /** Stores the text without secrets. Throws `unsupported_operation` when the namespace is full. */
   commit(draft: MemoryDraft): Promise<Memory>
   /** The best matches first. */
@@ -71,7 +74,9 @@ const PRUNED_AT_ONCE = 50
 
 export interface MemoriesOptions {
   readonly store: Store
-  readonly find: (workspaceId: string) => Promise<Pick<Workspace, 'id' | 'parentId'> | undefined>
+  readonly find: (
+    workspaceId: string,
+  ) => Promise<(Pick<Workspace, 'id' | 'parentId'> & Partial<Pick<Workspace, 'name' | 'runtimeConfig'>>) | undefined>
 }
 
 export function createMemories({ store, find }: MemoriesOptions): Memories {
@@ -85,7 +90,13 @@ export function createMemories({ store, find }: MemoriesOptions): Memories {
     resolveNamespace: async (workspaceId, given) => namespaceOf(await required(workspaceId), given),
     async namespacesOf(workspaceId) {
       const own = await required(workspaceId)
-      return [namespaceOf(own, 'workspace'), namespaceOf(own, 'team')]
+      const team = usesTeamMemory(own.runtimeConfig ?? {}) ? [namespaceOf(own, 'team')] : []
+      return [namespaceOf(own, 'workspace'), ...team]
+    },
+    async writersOf(memories) {
+      const ids = [...new Set(memories.map(({ writtenBy }) => writtenBy))].filter(isWriterAgent)
+      const found = await Promise.all(ids.map((id) => find(id)))
+      return new Map(found.flatMap((writer) => (writer?.name === undefined ? [] : [[writer.id, writer.name]])))
     },
     async commit(draft) {
       const { namespace } = draft
@@ -101,6 +112,9 @@ export function createMemories({ store, find }: MemoriesOptions): Memories {
     forgetAll: (namespace) => store.write(() => deleteSlice('namespace = $1', [namespace])),
   }
 }
+
+/** Whether a workspace wrote the memory, and not a person. */
+export const isWriterAgent = (writtenBy: string): boolean => writtenBy.startsWith('ws_')
 
 /** A workspace has its own namespace, that of its children, and that of its parent. */
 function namespaceOf({ id, parentId }: Pick<Workspace, 'id' | 'parentId'>, given: string): string {

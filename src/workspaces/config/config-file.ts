@@ -87,6 +87,12 @@ const patience = z.preprocess(
     .optional(),
 )
 
+/** A form sends a text. */
+const flag = z.preprocess((value) => {
+  if (value === null || value === '') return undefined
+  return value === 'true' || value === 'false' ? value === 'true' : value
+}, z.boolean().optional())
+
 export const configSchema = z.looseObject({
   name: z.string().trim().min(1).max(NAME_CHARACTERS_MAX).refine(isPlainLine, PLAIN_LINE_REASON),
   role: z.string().max(ROLE_CHARACTERS_MAX).nullish(),
@@ -111,6 +117,7 @@ export const platformKeysSchema = z.looseObject({
     .refine(isModelName, MODEL_NAME_REASON)
     .nullish(),
   rate_limit_patience: patience,
+  team_memory: flag,
   working_dir: z.string().nullish(),
 })
 
@@ -124,6 +131,10 @@ export function rateLimitPatienceMs(runtimeConfig: Readonly<Record<string, Json>
 export const costUsdPerDayMax = (runtimeConfig: Readonly<Record<string, Json>>): number | undefined =>
   amount.safeParse(runtimeConfig['max_cost_usd_per_day']).data
 
+/** Of a `runtime_config` that was checked before: whether the workspace is given the memories of its team. */
+export const usesTeamMemory = (runtimeConfig: Readonly<Record<string, Json>>): boolean =>
+  flag.safeParse(runtimeConfig['team_memory']).data !== false
+
 /**
  * Keys of `runtime_config` that only the platform reads. They are not passed to the backend, so that a change of one
  * does not replace the backend. `model` is passed on; `turn-limit.ts` takes `max_turns_per_hour` out itself.
@@ -133,6 +144,7 @@ export const PLATFORM_ONLY_KEYS: ReadonlySet<string> = new Set([
   'max_concurrent_tasks',
   'max_cost_usd_per_day',
   'rate_limit_patience',
+  'team_memory',
   'working_dir',
 ])
 

@@ -49,5 +49,9 @@ export const RUNTIME_CONFIG_KEYS: Readonly<Record<keyof (typeof platformKeysSche
     default: `\`${DEFAULT_RATE_LIMIT_PATIENCE}\``,
     text: 'how long a message waits for a rate limit that names no end, after its attempts are used up; `0s` to `24h`',
   },
+  team_memory: {
+    default: '`true`',
+    text: 'whether the agent is given what its team remembers; `false`: only what it remembers itself',
+  },
   working_dir: { default: '`working_dir` above', text: 'the same as `working_dir` above, which wins' },
 }

@@ -132,6 +132,7 @@ const NO_WORKSPACE_CONTEXT: WorkspaceRoutesContext = {
   memories: {
     resolveNamespace: rejectNotFound,
     namespacesOf: rejectNotFound,
+    writersOf: async () => new Map(),
     commit: ({ namespace }) => rejectNotFound(namespace),
     search: rejectNotFound,
     list: rejectNotFound,
