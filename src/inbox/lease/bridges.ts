@@ -12,6 +12,7 @@ import { type BridgeCall, type Bridges, type Directive, type LeaseKey, leaseId }
 import { findLeasesOf } from './lease-rows.ts'
 import { lockWorkspace } from './lock-workspace.ts'
 import { freeLost, LOST_COLUMNS, type LostMessage, recordLoss } from './lost-turn.ts'
+import { createTurnBytes, TURN_BYTES_MAX } from './turn-bytes.ts'
 import type { FillQueue, WorkerInbox } from './worker-inbox.ts'
 
 /** Bridges of one workspace that may wait for work at a time; one more gets 429 with `Retry-After`. */
@@ -35,8 +36,21 @@ export function createBridges(options: BridgesOptions): Bridges {
   const { context, workerInbox, keepSessionOn } = options
   const { store } = context
   const waiting = new Map<string, WaitingCall>()
-  const own = async <T>(key: LeaseKey, work: () => Promise<T>): Promise<T | 'stale'> =>
-    (await store.read(() => belongs(key))) ? work() : 'stale'
+  const turnBytes = createTurnBytes()
+  const own = async <T>(key: LeaseKey, work: () => Promise<T>): Promise<T | 'stale'> => {
+    const holder = await store.read(() => findHolder(key))
+    if (holder === undefined) return 'stale'
+    requireBridgeTurn(key, holder)
+    return await work()
+  }
+  /** Runs a call that stores `value`. A turn past its limit ends here, and its bridge learns that it has no lease. */
+  const storing = async <T>(key: LeaseKey, value: unknown, work: () => Promise<T>): Promise<T | 'stale'> =>
+    await own(key, async () => {
+      if (turnBytes.add(key, value)) return await work()
+      turnBytes.forget(key)
+      await workerInbox.settle(key, { type: 'dead', failure: { code: 'too_large', message: TOO_LARGE } })
+      return 'stale'
+    })
   return {
     async lease(call, signal) {
       const worker = workerName(call)
@@ -60,18 +74,34 @@ export function createBridges(options: BridgesOptions): Bridges {
     begin: (key, text) => own(key, () => workerInbox.begin(key, text)),
     extend: (keys) =>
       Promise.all(keys.map((key) => own(key, async () => (await workerInbox.extend([key]))[0] ?? 'stale'))),
-    append: (key, events) => own(key, () => workerInbox.append(key, events)),
+    append: (key, events) => storing(key, events, () => workerInbox.append(key, events)),
     settle: (key, { outcome, unsent, host }) =>
-      own(key, () => workerInbox.settleFor(key, { outcome, unsent, keepSession: keepSessionOn(host) })),
+      storing(key, { outcome, unsent }, async () => {
+        const answer = await workerInbox.settleFor(key, { outcome, unsent, keepSession: keepSessionOn(host) })
+        turnBytes.forget(key)
+        return answer
+      }),
     suspend: (key) => own(key, () => workerInbox.suspend(key)),
     resume: (key) => own(key, () => workerInbox.resume(key)),
-    ask: (key, ask) => own(key, () => workerInbox.ask(key, ask)),
+    ask: (key, ask) => storing(key, ask, () => workerInbox.ask(key, ask)),
     isConnected: (workspaceId) => waiting.values().some((call) => call.workspaceId === workspaceId),
   }
 }
 
+const TOO_LARGE = `the turn has stored more than ${TURN_BYTES_MAX / 1024 / 1024} MiB of events and output`
+
 /** No worker of a platform has this prefix. The workspace is part of it: two bridges may choose the same name. */
-const workerName = ({ workspaceId, bridge }: BridgeCall): string => `bridge.${workspaceId}.${bridge}`
+const bridgePrefix = (workspaceId: string): string => `bridge.${workspaceId}.`
+const workerName = ({ workspaceId, bridge }: BridgeCall): string => `${bridgePrefix(workspaceId)}${bridge}`
+
+/**
+ * Prevents a forged answer: an agent has the token of its workspace, and could end the turn that the platform runs for
+ * it with any result. A turn that has ended or was taken over is left to the call itself, which finds it stale.
+ */
+function requireBridgeTurn({ workspaceId, epoch }: LeaseKey, { worker, leaseEpoch }: LeaseHolder): void {
+  if (worker === null || leaseEpoch !== epoch || worker.startsWith(bridgePrefix(workspaceId))) return
+  throw new MoleculeError('forbidden', 'the platform itself runs this turn; only its own worker may report on it')
+}
 
 function requireCapacity(waiting: ReadonlyMap<string, WaitingCall>, workspaceId: string): void {
   const here = waiting.values().filter((call) => call.workspaceId === workspaceId)
@@ -143,11 +173,21 @@ function* freeLease(key: LeaseKey, worker: string): Transaction<void> {
   if (message !== undefined) yield* freeLost(message, yield* recordLoss(message))
 }
 
-/** A bridge's token is for one workspace: a key with the id of a message elsewhere must not reach that message. */
-function* belongs({ messageId, taskId, conversationId, workspaceId }: LeaseKey): Transaction<boolean> {
-  const rows = yield* sql(
-    'select id from messages where id = $1 and task_id = $2 and conversation_id = $3 and workspace_id = $4',
-    [messageId, taskId, conversationId, workspaceId],
+interface LeaseHolder {
+  /** Null when the conversation is free. */
+  readonly worker: string | null
+  readonly leaseEpoch: number
+}
+
+/**
+ * The worker of the message's conversation. Undefined when the key is wrong: a bridge's token is for one workspace, and a
+ * key with the id of a message elsewhere must not reach that message.
+ */
+function* findHolder(key: LeaseKey): Transaction<LeaseHolder | undefined> {
+  const [row] = yield* sql<{ worker: string | null; lease_epoch: number }>(
+    `select c.worker, c.lease_epoch from messages m join conversations c on c.id = m.conversation_id
+     where m.id = $1 and m.task_id = $2 and m.conversation_id = $3 and m.workspace_id = $4`,
+    [key.messageId, key.taskId, key.conversationId, key.workspaceId],
   )
-  return rows.length > 0
+  return row && { worker: row.worker, leaseEpoch: Number(row.lease_epoch) }
 }

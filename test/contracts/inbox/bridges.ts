@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type BridgeCall, type Directive, type Lease, type LeaseKey, leaseId } from '../../../src/inbox/inbox.ts'
 import { BRIDGES_MAX } from '../../../src/inbox/lease/bridges.ts'
+import { TURN_BYTES_MAX } from '../../../src/inbox/lease/turn-bytes.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { done, hasCode, type InboxHarness } from './harness.ts'
 
@@ -156,6 +157,56 @@ export function bridgeTests(harness: InboxHarness): void {
     assert.equal(await bridges.suspend(stolen), 'stale')
     assert.equal(await harness.state(taskId), 'TASK_STATE_WORKING')
     await settle(lease, 'done')
+  })
+
+  test('PL-12 RE-9 a bridge may not report on a turn that the platform runs itself', async () => {
+    const id = await harness.workspace()
+    const { taskId } = await harness.local.reception.admit(letterTo(id))
+    await harness.withWorker(id, async (worker) => {
+      const lease = await worker.lease()
+      const { bridges, inbox } = harness.local
+      const question = { id: 'q', kind: 'question', parts: [{ text: 'Your password?' }] } as const
+      for (const forged of [
+        () => settle(lease, 'forged'),
+        () => bridges.begin(lease, 'forged'),
+        () => bridges.append(lease, started),
+        () => bridges.extend([lease]),
+        () => bridges.suspend(lease),
+        () => bridges.resume(lease),
+        () => bridges.ask(lease, question),
+      ])
+        await assert.rejects(forged, hasCode('forbidden'))
+      assert.equal(await harness.state(taskId), 'TASK_STATE_WORKING')
+      assert.equal(await inbox.settle(lease, done('true')), 'settled')
+    })
+    const task = await harness.local.reception.task(taskId)
+    assert.deepEqual(task?.artifacts?.at(-1)?.parts, [{ text: 'true' }])
+  })
+
+  test('RE-3 RE-9 a turn of a bridge that stores more than its limit fails, and its bridge loses the lease', async () => {
+    const id = await harness.workspace()
+    const { taskId } = await harness.local.reception.admit(letterTo(id))
+    const lease = await leased(call(id))
+    const { bridges } = harness.local
+    const chunk = { type: 'status', text: 'x'.repeat(64 * 1024) } as const
+    const events = Array.from({ length: 32 }, () => chunk)
+    let standing: unknown = 'held'
+    let calls = 0
+    while (standing === 'held' && calls < 100) {
+      standing = await bridges.append(lease, { from: calls * events.length + 1, events })
+      calls++
+    }
+    assert.deepEqual(
+      [standing, calls > 1, calls * events.length * chunk.text.length <= 2 * TURN_BYTES_MAX],
+      [...['stale', true, true]],
+    )
+    const task = await harness.local.reception.task(taskId)
+    assert.equal(task?.status.state, 'TASK_STATE_FAILED')
+    assert.match(JSON.stringify(task?.status), /more than 64 MiB/)
+    assert.equal(await settle(lease, 'late'), 'stale')
+    const next = await harness.local.reception.admit(letterTo(id))
+    assert.equal(await settle(await leased(call(id)), 'next'), 'settled')
+    assert.equal(await harness.state(next.taskId), 'TASK_STATE_COMPLETED')
   })
 
   test('RT-5 the session of a bridge is kept for its own host', async () => {
