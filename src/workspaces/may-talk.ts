@@ -3,6 +3,7 @@
  * parent are siblings. All ways of talking (A2A, delegation, peers, memory) use this one function, so that no door is
  * more lenient than another. The rule is symmetric.
  */
+import { PERSON_ROLES } from './tokens.ts'
 
 export interface WorkspaceNode {
   readonly id: string
@@ -22,5 +23,16 @@ export function mayTalk(from: WorkspaceNode, to: WorkspaceNode): TalkDecision {
   const reason = `the workspace ${from.id} may talk to its parent, its children and its siblings, and ${to.id} is none of them`
   return denied(reason)
 }
+
+/**
+ * Whether a caller may read the status line of a workspace, which tells what it works on for others. People may, and the
+ * workspace itself; a program or a peer may not. Every door uses this rule.
+ */
+export const seesStatusText = (
+  { role, workspaceId }: { readonly role: string; readonly workspaceId?: string | undefined },
+  ofWorkspaceId: string,
+): boolean => PEOPLE.has(role) || workspaceId === ofWorkspaceId
+
+const PEOPLE: ReadonlySet<string> = new Set(PERSON_ROLES)
 
 const denied = (reason: string): TalkDecision => ({ ok: false, reason })

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { MoleculeError } from '../../errors.ts'
 import { isWorkspaceId } from '../../ids.ts'
 import { maskTokens } from '../../token-mask.ts'
-import { mayTalk } from '../../workspaces/may-talk.ts'
+import { mayTalk, seesStatusText } from '../../workspaces/may-talk.ts'
 import type { Workspace, WorkspaceLoad } from '../../workspaces/workspace.ts'
 import { jsonResult, type ToolCall, tool } from './tool.ts'
 
@@ -39,7 +39,7 @@ export const workspaceTools = [
     input: z.object({ workspace_id: workspaceId.optional().describe('id or name; default: your own workspace') }),
     readOnly: true,
     async run({ workspace_id: given }, call) {
-      const { workspaceId: own, workspaces } = call
+      const { workspaceId: own, workspaces, identity } = call
       const isOwn = given === undefined || given === own
       const workspace = isOwn ? await workspaces.get(own) : await findPeer(given, call)
       if (workspace === undefined) throw new MoleculeError('not_found', `there is no workspace ${own}`)
@@ -47,7 +47,8 @@ export const workspaceTools = [
       return jsonResult({
         ...viewPeer(workspace),
         ...{ parent_id: parentId ?? null, runtime, model: model ?? null },
-        ...{ status_text: statusText?.text ?? null, queue_depth: queueDepth, running },
+        ...(seesStatusText(identity, workspace.id) && { status_text: statusText?.text ?? null }),
+        ...{ queue_depth: queueDepth, running },
       })
     },
   }),

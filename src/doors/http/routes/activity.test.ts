@@ -49,6 +49,20 @@ test('PL-6 a number of the query outside its range is refused by name', async (t
   }
 })
 
+test('PL-12 RE-9 nobody writes a note of a type that the platform writes itself', async (t) => {
+  const activity = recordPart<Activity>({ addNote: 12 })
+  const call = await openRoutes(t, { activity: activity.part })
+  for (const type of ['permission', 'rule', 'config_changed', 'adapter_changed', 'budget', 'reply', 'status_text'])
+    for (const role of ['admin', 'member', 'workspace', 'conversation'] as const) {
+      const { status, json } = await call(`POST ${PATH}`, { role, body: { type, text: 'allowed' } })
+      assert.equal(status, 400, `${type} by ${role}`)
+      assert.match(json.error.message, /only the platform writes/)
+    }
+  assert.deepEqual(activity.take(), [])
+  const { status } = await call(`POST ${PATH}`, { role: 'workspace', body: { type: 'message_to_user', text: 'x' } })
+  assert.equal(status, 201)
+})
+
 test('PL-6 a note is stored under the name of its author, without tokens', async (t) => {
   const activity = recordPart<Activity>({ addNote: 12 })
   const call = await openRoutes(t, { activity: activity.part })

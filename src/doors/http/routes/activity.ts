@@ -3,7 +3,7 @@
  * the workspace's card and added to its log.
  */
 import { z } from 'zod'
-import type { ActivityEntry } from '../../../inbox/readers.ts'
+import { type ActivityEntry, PLATFORM_ENTRY_TYPES } from '../../../inbox/readers.ts'
 import { maskTokens } from '../../../token-mask.ts'
 import { readQueryFlag, readQueryNumber } from '../server/query.ts'
 import { route } from './route.ts'
@@ -20,7 +20,8 @@ const noteSchema = z.strictObject({
   type: z
     .string()
     .max(TYPE_CHARACTERS_MAX)
-    .regex(/^[a-z][a-z0-9_.-]*$/, 'must be a lower-case word such as "deployed"'),
+    .regex(/^[a-z][a-z0-9_.-]*$/, 'must be a lower-case word such as "deployed"')
+    .refine((type) => !PLATFORM_ENTRY_TYPES.has(type), 'is a type that only the platform writes; choose another word'),
   text: z.string().min(1).refine(isShort, `must not be longer than ${NOTE_BYTES_MAX} bytes`),
 })
 

@@ -9,6 +9,7 @@ import { MoleculeError } from '../../../errors.ts'
 import type { Json } from '../../../protocol/a2a.ts'
 import { isJsonObject } from '../../../protocol/json.ts'
 import { URL_CHARACTERS_MAX } from '../../../protocol/schemas.ts'
+import { seesStatusText } from '../../../workspaces/may-talk.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import {
   ATTEMPTS_MAX,
@@ -232,8 +233,7 @@ export function viewWorkspaceFor(identity: Identity, workspace: Workspace & Work
   // Other callers' messages are for people only: a program or a peer does not see what the workspace works on.
   const { status_text: text, status_text_at: at, ...rest } = shown
   const known = withoutWork(rest)
-  // A workspace may read its own status line.
-  return identity.workspaceId === workspace.id && text !== undefined
+  return seesStatusText(identity, workspace.id) && text !== undefined
     ? { ...known, status_text: text, status_text_at: at ?? null }
     : known
 }
