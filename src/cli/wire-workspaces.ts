@@ -1,6 +1,7 @@
 /** Joins the parts of workspaces for `wire.ts`: folders, configs, briefs, lifecycle, upkeep. */
 import type { Clock } from '../clock.ts'
 import { pairingNeeds } from '../doors/chat/pairing-needs.ts'
+import { scheduleNeeds } from '../doors/clock/schedule-needs.ts'
 import type { WorkspaceRoutesContext } from '../doors/http/routes/route.ts'
 import { createNeedsYou } from '../doors/needs-you.ts'
 import type { Lease } from '../inbox/inbox.ts'
@@ -116,7 +117,10 @@ export function wireWorkspaces(parts: WireWorkspacesOptions): WiredWorkspaces {
       pending: localInbox.pendingAsks,
       rules: localInbox.rules,
       budgets: localInbox.budgets,
-      needsYou: createNeedsYou([...localInbox.needSources, pairingNeeds(createPairings(store))], workspaces),
+      needsYou: createNeedsYou(
+        [...localInbox.needSources, pairingNeeds(createPairings(store)), scheduleNeeds(schedules)],
+        workspaces,
+      ),
       deliveries: localInbox.deliveries,
       damagedReplies: localInbox.damagedReplies,
       bridgeContext: { bridges: localInbox.bridges, brief },

@@ -308,7 +308,7 @@ export interface ApiAnswers {
   /** Everything that waits for a person; "workspace_id" filters, "after" reads the next page. */
   readonly 'GET /needs-you': {
     readonly needs_you: readonly {
-      readonly kind: 'permission' | 'question' | 'dead_letter' | 'delivery' | 'damaged_reply' | 'login' | 'workspace' | 'budget' | 'pairing'
+      readonly kind: 'permission' | 'question' | 'dead_letter' | 'delivery' | 'damaged_reply' | 'login' | 'workspace' | 'budget' | 'pairing' | 'schedule'
       readonly id: string
       /** Empty for a pairing with a bot that has no workspace of its own. */
       readonly workspace_id: string
@@ -366,7 +366,7 @@ export interface ApiAnswers {
         /** Also the command: molecule pending <name> <id>. */
         readonly name: string
         readonly label: string
-        readonly method: 'POST' | 'DELETE'
+        readonly method: 'POST' | 'PATCH' | 'DELETE'
         readonly path: string
         /** Absent where the call needs none, or needs your text. */
         readonly body?: Readonly<Record<string, unknown>>

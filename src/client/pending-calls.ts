@@ -3,7 +3,7 @@ import type { ApiAnswers } from './api-types.ts'
 import { allPages, type Paged, withAfter } from './pages.ts'
 
 interface PendingRequest {
-  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   readonly path: string
   readonly body?: string
 }

@@ -106,6 +106,8 @@ export interface NewPush {
   readonly config: PushConfig & { readonly id: string }
   /** The webhook receives only events after this entry of the log. */
   readonly afterSeq: number
+  /** The token that set it, and the hash of its secret: it receives nothing more once they end. Absent: nothing ends it. */
+  readonly setBy?: { readonly tokenId: string; readonly secretId?: string }
 }
 
 /** The webhook of the task that a letter opens. */
@@ -127,7 +129,7 @@ export interface PushConfigs {
   nudge(workspaceId: string, taskId: string): Promise<void>
   claim(limit: number): Promise<StoredPush[]>
   renew(keys: readonly PushKey[]): Promise<void>
-  /** False when the caller deleted or replaced the config. */
+  /** False when the caller deleted or replaced the config, or when its token ended: then it is marked as failed. */
   isCurrent(push: StoredPush): Promise<boolean>
   /** False when the caller deleted or replaced the config: the claim has ended. */
   advance(push: StoredPush, cursor: PushCursor): Promise<boolean>

@@ -152,6 +152,7 @@ export type NeedKind =
   | 'workspace'
   | 'budget'
   | 'pairing'
+  | 'schedule'
 
 /** Replies whose stored bytes changed. They are listed as needs. */
 export interface DamagedReplies {

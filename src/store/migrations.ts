@@ -31,6 +31,7 @@ import { schema0025 } from './migrations/0025-needs-you.ts'
 import { schema0026 } from './migrations/0026-chat-budgets.ts'
 import { schema0027 } from './migrations/0027-has-children.ts'
 import { schema0028 } from './migrations/0028-damaged-replies.ts'
+import { schema0031 } from './migrations/0031-token-work.ts'
 import { schema0033 } from './migrations/0033-read-epoch.ts'
 
 const MIGRATIONS: readonly string[] = [
@@ -63,6 +64,7 @@ const MIGRATIONS: readonly string[] = [
   schema0027,
   schema0028,
   schema0033,
+  schema0031,
 ]
 
 /** The migrations after version `current`, as [version, text]. Throws for a store of a newer Molecule. */

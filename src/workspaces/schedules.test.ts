@@ -3,6 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { openTestStore, START_MS } from '../../test/harness/sqlite-store.ts'
 import { together } from '../store/store.ts'
 import { createSchedules, nextTime, type Schedule, type ScheduleDraft } from './schedules.ts'
+import { createTokens } from './tokens/token-store.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -184,4 +185,24 @@ test('SC-1 a run by hand is stored and removes the note; the next time stays', a
     ...{ ...made, nextAtMs: START_MS + 2 * HOUR_MS, lastAtMs: START_MS + 5, lastTaskId: 'task' },
   })
   assert.deepEqual(await schedules.get(other.id), other)
+})
+
+test('SC-1 PL-12 a schedule whose token has expired is not due any more, needs a person, and goes on when resumed', async (t) => {
+  const { schedules, draft, store, clock } = await openSchedules(t)
+  const tokens = createTokens({ store, clock, adminToken: 'the-admin-token' })
+  const { id: tokenId } = await tokens.create({ name: 'ci', role: 'member', expiresInMs: HOUR_MS })
+  const { id } = await schedules.create({ ...draft, tokenId })
+  await schedules.create({ ...draft, name: 'of the admin', tokenId: 'admin' })
+  await schedules.create({ ...draft, name: 'of an earlier version' })
+  clock.advance(HOUR_MS)
+  const { due } = await schedules.due(clock.nowMs())
+  assert.deepEqual(byName(due), ['of the admin', 'of an earlier version'])
+  const [stopped, ...others] = await schedules.stopped(draft.workspaceId)
+  assert.deepEqual([stopped?.id, stopped?.paused, stopped?.stoppedAtMs], [id, true, clock.nowMs()])
+  assert.deepEqual([stopped?.note, others], ['the token that made it has expired', []])
+  assert.deepEqual(await schedules.stopped('ws_other'), [])
+  const resumed = await schedules.change(id, { paused: false }, 'admin')
+  assert.deepEqual([resumed.paused, resumed.note, resumed.stoppedAtMs], [false, undefined, undefined])
+  clock.advance(HOUR_MS)
+  assert.equal((await schedules.due(clock.nowMs())).due.length, 3)
 })

@@ -23,6 +23,8 @@ export interface ScheduleDraft {
   /** True: all runs are one conversation, so the agent remembers the runs before. */
   readonly sameConversation: boolean
   readonly webhook?: ScheduleWebhook | undefined
+  /** The token that made it, or that resumed it last: when it ends, the schedule pauses. */
+  readonly tokenId?: string | undefined
   /** The team whose file made the schedule (`molecule apply`). Only that team may prune it. */
   readonly team?: string | undefined
 }
@@ -39,11 +41,13 @@ export interface Schedule extends ScheduleDraft {
   readonly nextAtMs?: number
   readonly lastAtMs?: number
   readonly lastTaskId?: string
-  /** Why the last time was left out. */
+  /** Why the last time was left out, or why the platform paused it. */
   readonly note?: string
+  /** When the platform paused it; absent when a person did. */
+  readonly stoppedAtMs?: number
 }
 
-export type ScheduleChange = Partial<Omit<ScheduleDraft, 'workspaceId' | 'webhook' | 'team'>> & {
+export type ScheduleChange = Partial<Omit<ScheduleDraft, 'workspaceId' | 'webhook' | 'team' | 'tokenId'>> & {
   readonly paused?: boolean
 }
 
@@ -54,10 +58,13 @@ export interface Schedules {
   get(id: string): Promise<Schedule>
   /** Oldest first; of one workspace or of all. */
   list(workspaceId?: string): Promise<Schedule[]>
-  change(id: string, change: ScheduleChange): Promise<Schedule>
+  /** A resumed schedule is the work of `tokenId` from now on. */
+  change(id: string, change: ScheduleChange, tokenId?: string): Promise<Schedule>
   /** False if there is none. */
   remove(id: string): Promise<boolean>
-  /** Those whose time has come, and when the next one comes. */
+  /** Those that the platform paused, the oldest first; of one workspace or of all. */
+  stopped(workspaceId?: string): Promise<Schedule[]>
+  /** Those whose time has come, and when the next one comes. Pauses those whose token has expired. */
   due(nowMs: number): Promise<{ readonly due: Schedule[]; readonly nextAtMs: number | undefined }>
   /** The time that was due has no run; the note says why. A schedule that another node has advanced stays as it is. */
   leaveOut(schedule: Schedule, dueAtMs: number, note: string): Promise<void>
@@ -67,6 +74,9 @@ export interface Schedules {
    */
   prepareRun(schedule: Schedule, dueAtMs?: number): Promise<(taskId: string) => Statement>
 }
+
+/** The id of the push config that the clock sets for the task of a run. */
+export const SCHEDULE_PUSH_ID = 'schedule'
 
 /** At the limit, `create` refuses a new one. */
 export const SCHEDULES_MAX = 1000
@@ -80,15 +90,22 @@ export function createSchedules({ store, nowMs }: { readonly store: Store; reado
     },
     get: (id) => store.read(() => requireSchedule(id)),
     list: (workspaceId) => store.read(() => listSchedules(workspaceId)),
-    async change(id, change) {
+    async change(id, change, tokenId) {
       const known = await store.read(() => requireSchedule(id))
       const changed = { ...known, ...change }
       // A schedule that goes on after a pause has not missed the times between.
       const nextAtMs = await nextTime(changed, nowMs())
-      return store.write(() => updateSchedule(changed, nextAtMs))
+      const resumer = change.paused === false ? { tokenId } : undefined
+      return store.write(() => updateSchedule(changed, { nextAtMs, resumer }))
     },
     remove: (id) => store.write(() => deleteSchedule(id)),
-    due: (atMs) => store.read(() => findDue(atMs)),
+    stopped: (workspaceId) => store.read(() => listStopped(workspaceId)),
+    async due(atMs) {
+      const { due, expiredIds, nextAtMs } = await store.read(() => findDue(atMs))
+      for (const id of expiredIds)
+        await store.write(() => stopSchedules({ column: 'id', value: id }, 'the token that made it has expired'))
+      return { due: due.filter(({ id }) => !expiredIds.includes(id)), nextAtMs }
+    },
     async leaveOut(schedule, dueAtMs, note) {
       const nextAtMs = await nextTime(schedule, Math.max(nowMs(), dueAtMs))
       const set = 'update schedules set next_at = $3, note = $4 where id = $1 and next_at = $2'
@@ -122,7 +139,7 @@ export async function nextTime(
 }
 
 const COLUMNS = `id, workspace_id, name, cron, time_zone, text, missed, same_conversation, webhook, paused, next_at,
-  last_at, last_task_id, note, team`
+  last_at, last_task_id, note, team, token_id, stopped_at`
 
 function* insertSchedule(id: string, draft: ScheduleDraft, nextAtMs: number | undefined): Transaction<Schedule> {
   const { workspaceId } = draft
@@ -134,13 +151,13 @@ function* insertSchedule(id: string, draft: ScheduleDraft, nextAtMs: number | un
   }
   const [row] = yield* sql(
     `insert into schedules (id, workspace_id, name, cron, time_zone, text, missed, same_conversation, webhook, next_at,
-       team, created_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, now_ms())
+       team, token_id, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, now_ms())
      on conflict (id) do update set name = excluded.name returning ${COLUMNS}`,
     [
       ...[id, workspaceId, draft.name, draft.cron, draft.timeZone, draft.text, draft.missed],
       ...[draft.sameConversation ? 1 : 0, draft.webhook === undefined ? null : JSON.stringify(draft.webhook)],
-      ...[nextAtMs ?? null, draft.team ?? null],
+      ...[nextAtMs ?? null, draft.team ?? null, draft.tokenId ?? null],
     ],
   )
   return toSchedule(row as Row)
@@ -160,12 +177,26 @@ function* listSchedules(workspaceId: string | undefined): Transaction<Schedule[]
   return rows.map(toSchedule)
 }
 
-function* updateSchedule(schedule: Schedule, nextAtMs: number | undefined): Transaction<Schedule> {
+interface ScheduleUpdate {
+  readonly nextAtMs: number | undefined
+  /** Absent: the change does not resume the schedule, so one that the platform has paused meanwhile stays paused. */
+  readonly resumer: { readonly tokenId: string | undefined } | undefined
+}
+
+/** Of a resumed schedule that the platform had paused. */
+const WAS_STOPPED = 'stopped_at is not null and $10 = 1'
+
+function* updateSchedule(schedule: Schedule, { nextAtMs, resumer }: ScheduleUpdate): Transaction<Schedule> {
   const { id, name, cron, timeZone, text, missed, sameConversation, paused } = schedule
   const [row] = yield* sql(
     `update schedules set name = $2, cron = $3, time_zone = $4, text = $5, missed = $6, same_conversation = $7,
-       paused = $8, next_at = $9 where id = $1 returning ${COLUMNS}`,
-    [id, name, cron, timeZone, text, missed, sameConversation ? 1 : 0, paused ? 1 : 0, nextAtMs ?? null],
+       paused = case when stopped_at is not null and $10 = 0 then 1 else $8 end, next_at = $9,
+       token_id = case when $10 = 1 then $11 else token_id end, note = case when ${WAS_STOPPED} then null else note end,
+       stopped_at = case when ${WAS_STOPPED} then null else stopped_at end where id = $1 returning ${COLUMNS}`,
+    [
+      ...[id, name, cron, timeZone, text, missed, sameConversation ? 1 : 0, paused ? 1 : 0, nextAtMs ?? null],
+      ...[resumer === undefined ? 0 : 1, resumer?.tokenId ?? null],
+    ],
   )
   if (row === undefined) throw new MoleculeError('not_found', `there is no schedule ${id}`)
   return toSchedule(row)
@@ -175,13 +206,46 @@ function* deleteSchedule(id: string): Transaction<boolean> {
   return (yield* sql('delete from schedules where id = $1 returning id', [id])).length > 0
 }
 
-function* findDue(nowMs: number): Transaction<{ due: Schedule[]; nextAtMs: number | undefined }> {
+function* listStopped(workspaceId = ''): Transaction<Schedule[]> {
   const rows = yield* sql(
-    `select ${COLUMNS} from schedules where paused = 0 and next_at is not null order by next_at limit ${DUE_AT_ONCE + 1}`,
+    `select ${COLUMNS} from schedules where stopped_at is not null and (workspace_id = $1 or $1 = '')
+     order by stopped_at, id limit ${SCHEDULES_MAX}`,
+    [workspaceId],
+  )
+  return rows.map(toSchedule)
+}
+
+/** Pauses schedules whose token ended, and ends the webhooks of their last runs. The token's own tasks stay. */
+export function* stopSchedules(
+  { column, value }: { readonly column: 'id' | 'token_id'; readonly value: string },
+  reason: string,
+): Transaction<void> {
+  yield* sql(
+    `update push_configs set state = 'failed', reason = $2, worker = null where id = '${SCHEDULE_PUSH_ID}'
+     and state = 'active' and task_id in (select last_task_id from schedules where ${column} = $1)`,
+    [value, reason],
+  )
+  yield* sql(`update schedules set paused = 1, note = $2, stopped_at = now_ms() where ${column} = $1 and paused = 0`, [
+    value,
+    reason,
+  ])
+}
+
+/** A browser session that is over ends nothing: its person logged out. */
+const IS_EXPIRED = `(select count(*) from tokens t where t.id = token_id and t.kind = 'token' and t.expires_at <= now_ms())`
+
+function* findDue(nowMs: number): Transaction<{ due: Schedule[]; expiredIds: string[]; nextAtMs: number | undefined }> {
+  const rows = yield* sql(
+    `select ${COLUMNS}, ${IS_EXPIRED} as expired from schedules where paused = 0 and next_at is not null order by next_at limit ${DUE_AT_ONCE + 1}`,
   )
   const all = rows.map(toSchedule)
   const due = all.filter(({ nextAtMs = 0 }) => nextAtMs <= nowMs)
-  return { due: due.slice(0, DUE_AT_ONCE), nextAtMs: all[due.length]?.nextAtMs ?? (due.length > 0 ? nowMs : undefined) }
+  const expiredIds = rows.filter((row) => Number(row['expired']) > 0).map((row) => String(row['id']))
+  return {
+    due: due.slice(0, DUE_AT_ONCE),
+    expiredIds,
+    nextAtMs: all[due.length]?.nextAtMs ?? (due.length > 0 ? nowMs : undefined),
+  }
 }
 
 function toSchedule(row: Row): Schedule {
@@ -196,6 +260,8 @@ function toSchedule(row: Row): Schedule {
     lastTaskId: optional('last_task_id', String),
     note: optional('note', String),
     team: optional('team', String),
+    tokenId: optional('token_id', String),
+    stoppedAtMs: optional('stopped_at', Number),
     webhook: optional('webhook', (value) => JSON.parse(value) as ScheduleWebhook),
   }
   return {

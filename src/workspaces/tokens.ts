@@ -36,6 +36,19 @@ export interface Identity {
   readonly workspaces?: readonly string[]
 }
 
+/** The right by which work goes on after its call: webhooks end with the secret, schedules with the token. */
+export interface TokenGrant {
+  readonly tokenId: string
+  readonly secretId?: string
+}
+
+/** Conversation tokens have no row. Their ids begin with this. */
+export const CONVERSATION_TOKEN_ID_PREFIX = 'conversation:'
+
+/** A conversation token that was issued for a turn counts as its conversation: the conversation outlives it. */
+export const grantOf = ({ tokenId, secretId, principal }: Identity): TokenGrant =>
+  tokenId.startsWith(CONVERSATION_TOKEN_ID_PREFIX) ? { tokenId: principal } : { tokenId, secretId }
+
 /** `create` checks which fields the role needs. */
 export interface NewToken {
   readonly name: string

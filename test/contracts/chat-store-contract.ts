@@ -59,7 +59,7 @@ export function chatStoreContract({ name, open }: StoreUnderTest): void {
         held.push(await pairings.hold(key, { place: 'p', id, message: id }))
       assert.deepEqual(held, [true, true, true, true, true, true, false])
       assert.deepEqual(await pairings.released('discord'), [])
-      const decision = { state: 'approved', role: 'owner', by: 'admin' } as const
+      const decision = { state: 'approved', role: 'owner', by: 'admin', mayChangeOwners: true } as const
       await assert.rejects(pairings.decide('NOCODE22', decision), hasCode('not_found'))
       await pairings.decide(String(first?.pairing.code).toLowerCase(), decision)
       assert.equal((await pairings.find(key))?.role, 'owner')

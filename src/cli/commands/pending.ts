@@ -21,7 +21,9 @@ const ID_HELP = 'the id that "molecule pending" shows'
 const ACTIONS: Readonly<Record<string, string>> = {
   deny: 'deny what an agent asked for; its turn continues',
   replay: 'send a message that failed for good again',
-  discard: 'drop a message that failed for good, or dismiss a reply that was changed on the disk',
+  discard:
+    'drop a message that failed for good or a schedule that the platform paused, or dismiss a reply that was changed on the disk',
+  resume: 'let a schedule that the platform paused go on; it is yours from then on',
   arrived: 'an answer whose delivery is unknown has arrived',
   resend: 'send an answer again that may not have arrived',
   approve: 'let a person talk to a bot; the messages that were held are answered',
@@ -32,6 +34,7 @@ const ACTIONS: Readonly<Record<string, string>> = {
 const DONE: Readonly<Record<string, string>> = {
   ...{ allow: 'allowed', deny: 'denied', replay: 'replayed', discard: 'discarded', arrived: 'noted as arrived:' },
   ...{ resend: 'sending again', approve: 'approved', refuse: 'refused', check: 'checked' },
+  resume: 'resumed',
 }
 
 export const define: DefineCommand = (command, openContext) => {

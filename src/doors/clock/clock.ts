@@ -9,7 +9,7 @@ import type { Reception } from '../../inbox/inbox.ts'
 import type { Log } from '../../log.ts'
 import { readEnvelope } from '../../protocol/envelope.ts'
 import { createWakeUp } from '../../wait.ts'
-import type { Schedule, Schedules } from '../../workspaces/schedules.ts'
+import { SCHEDULE_PUSH_ID, type Schedule, type Schedules } from '../../workspaces/schedules.ts'
 import type { Door } from '../door.ts'
 
 export interface ClockDoorOptions {
@@ -143,7 +143,7 @@ async function send(schedule: Schedule, time: RunTime, options: ClockDoorOptions
     ...{ workspaceId, principal: principalOf(schedule), idempotencyKey: key },
     sender: { kind: 'schedule', id, name, door: 'clock' },
     envelope: readEnvelope({ jsonrpc: '2.0', id: key, method: 'SendMessage', params: { message } }),
-    ...(webhook !== undefined && { push: { version: '1.0', config: { id: 'schedule', ...webhook } } }),
+    ...(webhook !== undefined && { push: { version: '1.0', config: { id: SCHEDULE_PUSH_ID, ...webhook } } }),
     commitWith: await options.schedules.prepareRun(schedule, time.dueAtMs),
   })
   return taskId

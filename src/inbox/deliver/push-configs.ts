@@ -39,7 +39,11 @@ export function createPushConfigs(store: Store, host: string): PushConfigs {
     async renew(keys) {
       await Promise.all(keys.map((key) => store.write(() => renew(key, host), key.workspaceId)))
     },
-    isCurrent: (push) => store.read(() => isCurrent(push)),
+    async isCurrent(push) {
+      const standing = await store.read(() => readStanding(push))
+      if (standing?.ended) await store.write(() => end(push, standing.ended ?? ''), push.workspaceId)
+      return standing !== undefined && !standing.ended && standing.config === JSON.stringify(push.config)
+    },
     advance: (push, cursor) => store.write(() => advance(push, cursor), push.workspaceId),
     fail: (push, reason) => store.write(() => fail(push, reason), push.workspaceId),
     idle: (key) => store.write(() => idle(key), key.workspaceId),
@@ -89,14 +93,19 @@ function* put(push: NewPush): Transaction<StoredPush> {
 }
 
 /** For a task that is new: its number of configs is not checked. */
-export const putStatement = ({ workspaceId, version, config, afterSeq }: NewPush): Statement =>
+export const putStatement = ({ workspaceId, version, config, afterSeq, setBy }: NewPush): Statement =>
   statement(
-    `insert into push_configs (task_id, id, workspace_id, version, config, state, seq, k, next_at, created_at)
-     values ($1, $2, $3, $4, $5, 'active', $6, ${WHOLE_ENTRY}, now_ms(), now_ms())
+    `insert into push_configs (task_id, id, workspace_id, version, config, state, seq, k, next_at, created_at, token_id,
+       secret_id)
+     values ($1, $2, $3, $4, $5, 'active', $6, ${WHOLE_ENTRY}, now_ms(), now_ms(), $7, $8)
      on conflict (task_id, id) do update set version = excluded.version, config = excluded.config,
+       token_id = excluded.token_id, secret_id = excluded.secret_id,
        state = 'active', reason = null, tries = 0, first_failed_at = null, next_at = now_ms(), worker = null
      returning ${COLUMNS}`,
-    [config.taskId, config.id, workspaceId, version, JSON.stringify(config), afterSeq],
+    [
+      ...[config.taskId, config.id, workspaceId, version, JSON.stringify(config), afterSeq],
+      ...[setBy?.tokenId ?? null, setBy?.secretId ?? null],
+    ],
   )
 
 function* list(workspaceId: string, taskId: string): Transaction<StoredPush[]> {
@@ -147,12 +156,30 @@ function* renew({ taskId, id }: PushKey, host: string): Transaction<void> {
   )
 }
 
-function* isCurrent({ taskId, id, config }: StoredPush): Transaction<boolean> {
-  const [row] = yield* sql<{ config: string }>(
-    `select config from push_configs where task_id = $1 and id = $2 and state = 'active'`,
+/**
+ * Why a token gives no right any more. A revoked token has no row: its revocation has ended its configs. A session that is
+ * over has none either, and ends nothing: its person logged out.
+ */
+const ENDED = `case
+  when t.kind = 'token' and t.expires_at <= now_ms() then 'the token has expired'
+  when t.hash <> p.secret_id and not (coalesce(t.old_hash, '') = p.secret_id and coalesce(t.old_until, 0) > now_ms())
+    then 'the secret of the token was replaced' end`
+
+function* readStanding({ taskId, id }: PushKey): Transaction<{ config: string; ended: string | null } | undefined> {
+  const [row] = yield* sql<{ config: string; ended: string | null }>(
+    `select p.config, ${ENDED} as ended from push_configs p left join tokens t on t.id = p.token_id
+     where p.task_id = $1 and p.id = $2 and p.state = 'active'`,
     [taskId, id],
   )
-  return row?.config === JSON.stringify(config)
+  return row
+}
+
+function* end({ taskId, id }: PushKey, reason: string): Transaction<void> {
+  yield* sql(
+    `update push_configs set state = 'failed', reason = $3, worker = null
+     where task_id = $1 and id = $2 and state = 'active'`,
+    [taskId, id, reason],
+  )
 }
 
 function* advance({ taskId, id, config }: StoredPush, { seq, k }: PushCursor): Transaction<boolean> {

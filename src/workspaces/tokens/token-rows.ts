@@ -5,8 +5,16 @@
 import { timingSafeEqual } from 'node:crypto'
 import { MoleculeError } from '../../errors.ts'
 import { sql, type Transaction, type Value } from '../../store/store.ts'
-import type { Identity, NewToken, RefusedSecret, TokenInfo, TokenRole } from '../tokens.ts'
+import {
+  CONVERSATION_TOKEN_ID_PREFIX,
+  type Identity,
+  type NewToken,
+  type RefusedSecret,
+  type TokenInfo,
+  type TokenRole,
+} from '../tokens.ts'
 import type { ConversationClaims } from './conversation-tokens.ts'
+import { endWorkOf, endWorkOfConversations } from './end-work.ts'
 
 /** Programs that create tokens must revoke them. At the limit, `insertToken` refuses a new one. */
 const TOKENS_MAX = 10_000
@@ -113,14 +121,12 @@ export function* findConversationToken(
   return { identity, leftMs }
 }
 
-/** Conversation tokens have no row. */
-const CONVERSATION_TOKEN_ID_PREFIX = 'conversation:'
-
 export const isIssuedConversation = ({ tokenId }: Identity): boolean => tokenId.startsWith(CONVERSATION_TOKEN_ID_PREFIX)
 
 /** Conversation tokens of the workspace that were issued before are refused from now on. */
 export function* raiseTokenGeneration(workspaceId: string): Transaction<void> {
   yield* sql('update workspaces set token_generation = token_generation + 1 where id = $1', [workspaceId])
+  yield* endWorkOfConversations(workspaceId)
 }
 
 /** All people share one principal, so that one can continue the conversation of another. */
@@ -205,6 +211,7 @@ export function* deleteToken(id: string): Transaction<string | undefined> {
     [id],
   )
   if (row === undefined) throw tokenNotFound(id)
+  yield* endWorkOf(id)
   if (row.role !== 'workspace' || row.workspace_id === null) return undefined
   yield* raiseTokenGeneration(row.workspace_id)
   return row.workspace_id

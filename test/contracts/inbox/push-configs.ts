@@ -1,8 +1,11 @@
 /** Push configs: one worker at a time, a cursor that only success moves, and a limit of tries. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { systemClock } from '../../../src/clock.ts'
 import { createPushConfigs } from '../../../src/inbox/deliver/push-configs.ts'
 import type { NewPush } from '../../../src/inbox/delivery.ts'
+import { createTokens } from '../../../src/workspaces/tokens/token-store.ts'
+import { grantOf } from '../../../src/workspaces/tokens.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { done, hasCode, type InboxHarness } from './harness.ts'
 
@@ -145,5 +148,35 @@ export function pushConfigTests(harness: InboxHarness): void {
     for (let count = 2; count <= 10; count++) await put(`hook-${count}`)
     await assert.rejects(put('one-too-many'), hasCode('invalid_request'))
     await put('hook-3')
+  })
+
+  test('PL-12 PL-19 a push config ends with the token that set it, and with its secret; it shows why', async () => {
+    const { pushConfigs } = harness.local
+    const tokens = createTokens({ store: harness.store, clock: systemClock, adminToken: 'the-admin-token' })
+    const claimed = async () => {
+      const token = await tokens.create({ name: 'program', role: 'member' })
+      const identity = await tokens.verify(token.secret)
+      assert.ok(identity)
+      const { workspaceId, taskId, config } = await made()
+      await pushConfigs.put({ workspaceId, version: '1.0', config, afterSeq: 0, setBy: grantOf(identity) })
+      const push = await claim(taskId)
+      assert.ok(push)
+      assert.equal(await pushConfigs.isCurrent(push), true)
+      const failed = async () => [
+        await pushConfigs.isCurrent(push),
+        (await pushConfigs.list(workspaceId, taskId))[0]?.failed,
+      ]
+      return { tokenId: token.id, failed }
+    }
+    const [revoked, rotated, expired, other] = [await claimed(), await claimed(), await claimed(), await claimed()]
+    await tokens.revoke(revoked.tokenId)
+    assert.deepEqual(await revoked.failed(), [false, 'the token was revoked'])
+    await tokens.rotate(rotated.tokenId, 60_000)
+    assert.deepEqual(await rotated.failed(), [true, undefined], 'within the overlap')
+    await harness.sql('update tokens set old_until = 1 where id = $1', rotated.tokenId)
+    assert.deepEqual(await rotated.failed(), [false, 'the secret of the token was replaced'])
+    await harness.sql('update tokens set expires_at = 1 where id = $1', expired.tokenId)
+    assert.deepEqual(await expired.failed(), [false, 'the token has expired'])
+    assert.deepEqual(await other.failed(), [true, undefined])
   })
 }

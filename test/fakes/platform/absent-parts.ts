@@ -50,6 +50,7 @@ export const noSchedules: Schedules = {
   get: rejectNotFound,
   list: async () => [],
   change: rejectNotFound,
+  stopped: async () => [],
   remove: async () => false,
   due: async () => ({ due: [], nextAtMs: undefined }),
   leaveOut: async () => undefined,

@@ -9,6 +9,7 @@ test('CV-6 each kind of need has its own title', () => {
   assert.equal(title('question'), 'Ada asks')
   assert.equal(title('dead_letter'), 'A message to Ada failed')
   assert.equal(title('delivery'), 'An answer may not have arrived')
+  assert.equal(title('schedule'), 'A schedule of Ada is paused')
   assert.equal(title('login'), 'Ada cannot work: it is not logged in')
   assert.equal(title('dead_letter', { workspace_name: null }), 'A message to A deleted workspace failed')
   assert.equal(title('a kind of tomorrow'), 'Ada needs you')

@@ -25,6 +25,8 @@ export function needTitle({ kind, workspace_name: name, permission }: NamedNeedV
       return `${workspace} cannot work`
     case 'pairing':
       return 'A new person wants to talk to a bot'
+    case 'schedule':
+      return `A schedule of ${workspace} is paused`
     case 'budget':
       return `${workspace} has used its budget`
     default:

@@ -161,7 +161,10 @@ async function readLetter(call: A2aCall, { push }: A2aContext): Promise<LetterTo
   const traceparent = readTraceparent(exchange.request.headers['traceparent'])
   const envelope = { ...readSend(call.rpc), ...(traceparent !== undefined && { traceparent }) }
   const key = readIdempotencyHeader(exchange.request.headers['idempotency-key']?.toString()) ?? idempotencyKey(envelope)
-  const pushCall = { params: call.rpc.params, version: envelope.version, workspaceId, showSecret: showSecretTo(call) }
+  const pushCall = {
+    ...{ params: call.rpc.params, version: envelope.version, workspaceId, identity },
+    showSecret: showSecretTo(call),
+  }
   const keepPush = await acceptPush(pushCall, push)
   const letter = {
     id: exchange.requestId.slice(REQUEST_ID_PREFIX.length),
@@ -212,8 +215,8 @@ function pushMethod(run: (call: PushCall, context: PushContext) => Promise<unkno
       requireTask(snapshot?.task, id)
       return snapshot?.lastSeq ?? snapshot?.seq ?? 0
     }
-    const { workspaceId, method, rpc } = call
-    const pushCall = { params: rpc.params, version: method.version, workspaceId, lastSeq }
+    const { workspaceId, method, rpc, identity } = call
+    const pushCall = { params: rpc.params, version: method.version, workspaceId, identity, lastSeq }
     return run({ ...pushCall, showSecret: showSecretTo(call) }, requirePush(push))
   }
 }

@@ -15,7 +15,7 @@ import {
   readPushConfigName,
   toPublicPushConfig,
 } from '../../../protocol/read-push-config.ts'
-import { SECRET_BYTES, SECRET_PREFIX } from '../../../workspaces/tokens.ts'
+import { grantOf, type Identity, SECRET_BYTES, SECRET_PREFIX } from '../../../workspaces/tokens.ts'
 
 /** In the answer to a call that set a push config: the key of its signatures. */
 export const WEBHOOK_SECRET_HEADER = 'X-Molecule-Webhook-Secret'
@@ -33,6 +33,7 @@ export interface PushCall {
   readonly params: unknown
   readonly version: ProtocolVersion
   readonly workspaceId: string
+  readonly identity: Identity
   /** The number of the task's last row; throws `not_found` for a caller that may not see the task. */
   readonly lastSeq: (taskId: string) => Promise<number>
   /** Adds the key of the signatures to the headers of the answer. */
@@ -40,13 +41,13 @@ export interface PushCall {
 }
 
 export async function createPush(
-  { params, version, workspaceId, lastSeq, showSecret }: PushCall,
+  { params, version, workspaceId, identity, lastSeq, showSecret }: PushCall,
   context: PushContext,
 ): Promise<unknown> {
   const config = toNewConfig(readPushConfig(params, version))
   const afterSeq = await lastSeq(config.taskId)
   await context.check(config.url)
-  await context.configs.put({ workspaceId, version, config, afterSeq })
+  await context.configs.put({ workspaceId, version, config, afterSeq, setBy: grantOf(identity) })
   context.wake()
   showSecret(config.signingSecret)
   return toPublicPushConfig(config, version)
@@ -83,7 +84,7 @@ export async function deletePush(call: PushCall, { configs }: PushContext): Prom
  * No event is missed in between, because webhooks read the log. Undefined where none came.
  */
 export async function acceptPush(
-  { params, version, workspaceId, showSecret }: Omit<PushCall, 'lastSeq'>,
+  { params, version, workspaceId, identity, showSecret }: Omit<PushCall, 'lastSeq'>,
   context: PushContext | undefined,
 ): Promise<((taskId: string) => Promise<void>) | undefined> {
   const read = readInlinePushConfig(params, version)
@@ -92,7 +93,7 @@ export async function acceptPush(
   await check(read('task').url)
   return async (taskId) => {
     const config = toNewConfig(read(taskId))
-    await configs.put({ workspaceId, version, config, afterSeq: 0 })
+    await configs.put({ workspaceId, version, config, afterSeq: 0, setBy: grantOf(identity) })
     wake()
     showSecret(config.signingSecret)
   }

@@ -13,7 +13,7 @@ import { route } from './route.ts'
 const actionSchema = z.strictObject({
   name: z.string().describe('Also the command: molecule pending <name> <id>.'),
   label: z.string(),
-  method: z.enum(['POST', 'DELETE']),
+  method: z.enum(['POST', 'PATCH', 'DELETE']),
   path: z.string(),
   body: z.record(z.string(), z.unknown()).optional().describe('Absent where the call needs none, or needs your text.'),
 })
@@ -29,6 +29,7 @@ const needSchema = z.strictObject({
     'workspace',
     'budget',
     'pairing',
+    'schedule',
   ]),
   id: z.string(),
   workspace_id: z.string().describe('Empty for a pairing with a bot that has no workspace of its own.'),
@@ -158,6 +159,14 @@ const ACTIONS: Readonly<Record<NeedKind, (need: NamedNeed) => NeedAction[]>> = {
     post(['approve', 'Approve'], `/pairings/${id}/approve`),
     post(['refuse', 'Deny'], `/pairings/${id}/deny`),
   ],
+  schedule({ id }) {
+    const path = `/schedules/${id}`
+    const resumed = { name: 'resume', label: 'Resume', method: 'PATCH', body: { paused: false } } as const
+    return [
+      { ...resumed, path },
+      { name: 'discard', label: 'Delete', method: 'DELETE', path },
+    ]
+  },
   login: ({ workspaceId }) => [post(['check', 'Check again'], `/workspaces/${workspaceId}/restart`)],
   workspace: ({ workspaceId }) => [post(['check', 'Check again'], `/workspaces/${workspaceId}/restart`)],
 }

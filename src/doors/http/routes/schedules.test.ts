@@ -36,7 +36,8 @@ test('SC-1 a schedule is made with defaults for all that is not given, and the c
   const made = await call(`POST ${PATH}`, { body: { cron: ' 0 9 * * * ', text: ' Report\nall ' } })
   assert.deepEqual([made.status, made.json], [201, VIEW])
   const defaults = { timeZone: 'UTC', missed: 'skip', sameConversation: false, webhook: undefined }
-  const draft = { workspaceId: WORKSPACE_ID, cron: '0 9 * * *', text: 'Report\nall', name: 'Report', ...defaults }
+  const fields = { cron: '0 9 * * *', text: 'Report\nall', name: 'Report', tokenId: 'admin' }
+  const draft = { workspaceId: WORKSPACE_ID, ...fields, ...defaults }
   assert.deepEqual(schedules.take(), [['create', draft]])
   assert.equal(woken(), 1)
   const names = [
@@ -65,7 +66,7 @@ test('SC-1 a schedule with every field is stored as given; its webhook is checke
   const draft = schedules.take()[0]?.[1] as Schedule
   const { webhook, ...rest } = draft
   const plain = { workspaceId: WORKSPACE_ID, cron: '* * * * *', text: 'x', name: 'n', missed: 'once', team: 'shop' }
-  assert.deepEqual(rest, { ...plain, timeZone: 'Europe/Berlin', sameConversation: true })
+  assert.deepEqual(rest, { ...plain, tokenId: 'admin', timeZone: 'Europe/Berlin', sameConversation: true })
   assert.equal(webhook?.url, url)
   const { webhook_secret: secret, ...view } = json
   assert.equal(secret, webhook.signingSecret)
@@ -109,8 +110,8 @@ test('SC-1 a change names only its fields; a paused schedule shows no next time'
   await call('PATCH /schedules/sch_1', { body: all })
   const { time_zone: timeZone, same_conversation: sameConversation, ...rest } = all
   assert.deepEqual(schedules.take(), [
-    ['change', 'sch_1', { paused: true, timeZone: 'UTC' }],
-    ['change', 'sch_1', { ...rest, timeZone, sameConversation }],
+    ['change', 'sch_1', { paused: true, timeZone: 'UTC' }, 'admin'],
+    ['change', 'sch_1', { ...rest, timeZone, sameConversation }, 'admin'],
   ])
   assert.equal(woken(), 2)
 })

@@ -3,7 +3,9 @@ import { z } from 'zod'
 import { MoleculeError } from '../../../errors.ts'
 import type { Task } from '../../../protocol/a2a.ts'
 import type { Schedule, ScheduleChange } from '../../../workspaces/schedules.ts'
+import { grantOf, type Identity } from '../../../workspaces/tokens.ts'
 import { newSigningSecret, requirePush } from '../a2a/push-methods.ts'
+import { seesConfig } from '../server/reach.ts'
 import { type AppContext, route } from './route.ts'
 import { newWorkspaceSchema } from './workspace-schema.ts'
 
@@ -41,15 +43,16 @@ export const scheduleRoutes = [
     body: { schema: newScheduleSchema, name: 'a schedule' },
     summary: 'Send a message at times; `webhook` receives the answers, signed with the secret of this answer',
     success: [201, 'The schedule, and the secret of its webhook'],
-    async handle({ context, body }, app) {
+    async handle({ context, identity, body }, app) {
       const { webhook: url, name = firstLine(body.text), time_zone, same_conversation, ...rest } = body
       if (url !== undefined) await requirePush(app.push).check(url)
       const webhook = url === undefined ? undefined : { url, signingSecret: newSigningSecret() }
-      const draft = { ...rest, name, webhook, timeZone: time_zone, sameConversation: same_conversation }
+      const { tokenId } = grantOf(identity)
+      const draft = { ...rest, name, webhook, tokenId, timeZone: time_zone, sameConversation: same_conversation }
       const schedule = await app.schedules.create({ workspaceId: context.req.param('id'), ...draft })
       app.clockDoor.wake()
       const secret = webhook === undefined ? {} : { webhook_secret: webhook.signingSecret }
-      return context.json({ ...(await viewSchedule(schedule, app)), ...secret }, 201)
+      return context.json({ ...(await viewSchedule(schedule, identity, app)), ...secret }, 201)
     },
   }),
   route({
@@ -58,9 +61,11 @@ export const scheduleRoutes = [
     access: 'schedule.read',
     summary: 'The schedules of all workspaces, or of the one that `workspace` names',
     success: [200, 'The schedules with their last results'],
-    async handle({ context }, app) {
+    async handle({ context, identity }, app) {
       const all = await app.schedules.list(context.req.query('workspace'))
-      return context.json({ schedules: await Promise.all(all.map((schedule) => viewSchedule(schedule, app))) })
+      return context.json({
+        schedules: await Promise.all(all.map((schedule) => viewSchedule(schedule, identity, app))),
+      })
     },
   }),
   route({
@@ -70,13 +75,13 @@ export const scheduleRoutes = [
     body: { schema: changeSchema, name: 'a change of a schedule' },
     summary: 'Change, pause or resume a schedule',
     success: [200, 'The schedule'],
-    async handle({ context, body }, app) {
+    async handle({ context, identity, body }, app) {
       const { time_zone: timeZone, same_conversation: sameConversation, ...rest } = body
       const given = Object.entries({ ...rest, timeZone, sameConversation }).filter(([, value]) => value !== undefined)
       const change = Object.fromEntries(given) as ScheduleChange
-      const schedule = await app.schedules.change(context.req.param('schedule'), change)
+      const schedule = await app.schedules.change(context.req.param('schedule'), change, grantOf(identity).tokenId)
       app.clockDoor.wake()
-      return context.json(await viewSchedule(schedule, app))
+      return context.json(await viewSchedule(schedule, identity, app))
     },
   }),
   route({
@@ -122,7 +127,8 @@ async function readLastTask(reception: AppContext['reception'], taskId: string):
   }
 }
 
-async function viewSchedule(schedule: Schedule, { reception }: Pick<AppContext, 'reception'>) {
+/** The address of a webhook often has a key in it, so a viewer does not see it. */
+async function viewSchedule(schedule: Schedule, identity: Identity, { reception }: Pick<AppContext, 'reception'>) {
   const { lastTaskId } = schedule
   const task = lastTaskId === undefined ? undefined : await readLastTask(reception, lastTaskId)
   const answer = [...(task?.artifacts ?? []), ...(task?.status.message === undefined ? [] : [task.status.message])]
@@ -136,7 +142,7 @@ async function viewSchedule(schedule: Schedule, { reception }: Pick<AppContext, 
     text: schedule.text,
     missed: schedule.missed,
     same_conversation: schedule.sameConversation,
-    webhook: schedule.webhook?.url ?? null,
+    webhook: (seesConfig(identity) && schedule.webhook?.url) || null,
     team: schedule.team ?? null,
     paused: schedule.paused,
     next_at: schedule.paused ? null : instant(schedule.nextAtMs),
