@@ -5,7 +5,7 @@
  */
 import { crc32 } from 'node:zlib'
 import { MoleculeError } from '../errors.ts'
-import type { Artifact, Metadata, Part } from './a2a.ts'
+import type { Artifact, MessageContent, Metadata, Part } from './a2a.ts'
 
 /** The reply as it is stored with its message. */
 export interface StoredReply {
@@ -13,6 +13,8 @@ export interface StoredReply {
   readonly parts: readonly Part[]
   readonly metadata?: Metadata
   readonly artifacts: readonly Artifact[]
+  /** The status message that the turn ended with, such as a question. It is in the task's history once the task goes on. */
+  readonly said?: MessageContent
 }
 
 const VERSION = '1:'

@@ -146,7 +146,6 @@ for (const binding of ['JSONRPC', 'HTTP+JSON', 'GRPC'] as const) {
       assert.deepEqual(one.slice(-2), other.slice(-2))
       const last = one.at(-1)?.payload
       assert.ok(last?.$case === 'statusUpdate' && last.value.status?.state === TaskState.TASK_STATE_COMPLETED)
-      // Over JSON-RPC the refusal is an event of the stream, and the client wraps it.
       await assert.rejects(subscribe, (error: Error) => /UnsupportedOperationError/.test(`${error} ${error.cause}`))
     })
 

@@ -191,12 +191,11 @@ testExchanges([
   },
 ])
 
-// Item 3: a stream that cannot begin is one event with the error.
+// Item 3: a 0.3 stream that cannot begin is one event with the error, a 1.0 stream plain JSON.
 testExchanges([
   {
     what: 'a stream of a message without a message',
     body: rpc('SendStreamingMessage', {}),
-    isStream: true,
     answer: rpcError(-32602, 'INVALID_PARAMS'),
   },
   {
@@ -208,7 +207,6 @@ testExchanges([
   {
     what: 'a subscription to an ended task',
     body: () => rpc('SubscribeToTask', { id: doneTask }),
-    isStream: true,
     answer: rpcError(-32004, 'UNSUPPORTED_OPERATION'),
   },
   {
@@ -221,14 +219,12 @@ testExchanges([
     what: 'a stream in an unknown workspace',
     workspace: 'ws_nobody',
     body: () => rpc('SendStreamingMessage', { message: message() }),
-    isStream: true,
     answer: rpcError(-32602, 'WORKSPACE_NOT_FOUND'),
   },
   {
     what: 'a stream in a version that is not served',
     headers: { 'A2A-Version': '2.0' },
     body: () => rpc('SendStreamingMessage', { message: message() }),
-    isStream: true,
     answer: rpcError(-32009, 'VERSION_NOT_SUPPORTED'),
   },
   {

@@ -62,6 +62,16 @@ test('a Host that is not this platform is refused before anything else, on every
   }
 })
 
+test('TRACE is not allowed, on every path', async (t) => {
+  const { sendRequest } = await openDoor(t)
+  for (const path of ['/health', '/workspaces', '/nowhere', A2A, `${A2A}/tasks`]) {
+    const { status, headers, json } = await sendRequest(path, { method: 'TRACE', token: secretOf('admin') })
+    assert.deepEqual([status, json.error.message], [405, 'TRACE is not answered here'], path)
+    assert.match(String(headers.allow), /GET.*POST/)
+    assert.match(String(headers['x-request-id']), /^req_/)
+  }
+})
+
 test('PL-9 a body over its limit (1 MiB, for A2A 8 MiB) is 413', async (t) => {
   const { sendRequest, rpc } = await openDoor(t)
   const over = await sendRequest('/workspaces', { method: 'POST', token: secretOf('admin'), body: 'x'.repeat(MIB + 1) })

@@ -173,6 +173,7 @@ function createListener(options: HttpDoorOptions, waitingCalls: WaitingCalls, po
     response.once('close', () => countRequest(metrics, response))
     const requestId = `${REQUEST_ID_PREFIX}${ulid()}`
     if (!isOurHost(request.headers.host)) return refuseHost({ request, response, requestId }, log)
+    if (request.method === 'TRACE') return refuseTrace({ request, response, requestId }, log)
     const address = a2aAddress(request.method, request.url)
     if (address !== undefined) {
       a2a({ request, response, requestId }, address).catch((thrown: unknown) => {
@@ -197,6 +198,14 @@ const NO_LOAD: LoadReport = { waiting: 0, running: 0, workspaces: [] }
 function countRequest(metrics: Metrics, { headersSent, statusCode }: ServerResponse): void {
   const status = headersSent ? `${Math.floor(statusCode / 100)}xx` : 'none'
   metrics.count('molecule_http_requests_total', { status })
+}
+
+/** Prevents a 500: the router's kind of request does not exist with this method. An echo would also show credentials. */
+function refuseTrace(exchange: HttpExchange, log: Log): void {
+  const error = new MoleculeError('invalid_request', 'TRACE is not answered here')
+  logFailure(log, error, exchange)
+  const headers = { Allow: 'GET, HEAD, POST, PUT, PATCH, DELETE' }
+  writeAnswer(exchange, { ...errorAnswer(error, exchange.requestId), status: 405, headers })
 }
 
 function refuseHost(exchange: HttpExchange, log: Log): void {

@@ -6,28 +6,33 @@ import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
 import type { McpCall } from '../mcp-calls.ts'
 
 export interface GivenUpCalls {
-  /** If the request is the notification of a cancel, the running call that it names is given up. */
-  note(request: CancelableRequest): void
+  /** If the request has the notification of a cancel, the running call that it names is given up. */
+  note(request: Pick<McpCall, 'identity' | 'body'>): void
   /** Runs the work of a call, which can ask whether the call is given up. */
-  run<T>(request: CancelableRequest, work: (isGivenUp: () => boolean) => Promise<T>): Promise<T>
+  run<T>(call: CancelableCall, work: (isGivenUp: () => boolean) => Promise<T>): Promise<T>
 }
 
-type CancelableRequest = Pick<McpCall, 'identity' | 'body'>
+interface CancelableCall extends Pick<McpCall, 'identity'> {
+  /** The id of its JSON-RPC request. */
+  readonly id: unknown
+}
 
 export function createGivenUpCalls(): GivenUpCalls {
   /** By token and id. Two clients with one token may use one id at the same time: then both calls are given up. */
   const running = new Map<string, Set<{ isGivenUp: boolean }>>()
-  const keyOf = ({ identity }: CancelableRequest, id: unknown) => JSON.stringify([identity.tokenId, id])
+  const keyOf = ({ identity, id }: CancelableCall) => JSON.stringify([identity.tokenId, id])
   return {
-    note(request) {
-      const { method, params } = objectIn(request.body)
-      if (method !== 'notifications/cancelled') return
-      const { requestId } = objectIn(params)
-      for (const call of running.get(keyOf(request, requestId)) ?? []) call.isGivenUp = true
+    note({ identity, body }) {
+      for (const message of Array.isArray(body) ? body : [body]) {
+        const { method, params } = objectIn(message)
+        if (method !== 'notifications/cancelled') continue
+        const id = objectIn(params)['requestId']
+        for (const call of running.get(keyOf({ identity, id })) ?? []) call.isGivenUp = true
+      }
     },
-    async run(request, work) {
+    async run(call, work) {
       const own = { isGivenUp: false }
-      const key = keyOf(request, objectIn(request.body)['id'])
+      const key = keyOf(call)
       const calls = running.get(key) ?? new Set()
       running.set(key, calls.add(own))
       try {

@@ -56,6 +56,30 @@ test('TW-1 a call that the stop of the platform breaks off names the task', asyn
   assert.match(result.content[0].text, /interrupted; check_task_status shows its result later\)\. Its task is task-1\./)
 })
 
+test('TW-1 a batch of revision 2025-03-26 is answered message by message, up to its limit', async (t) => {
+  const { url, sendRequest, post, peer, fakePlatform } = await setUp(t)
+  const call = (id: number, task: string) => ({
+    ...{ jsonrpc: '2.0', id, method: 'tools/call' },
+    params: { name: 'delegate_task', arguments: { workspace_id: peer.id, task } },
+  })
+  const batch = (messages: readonly object[]) => ({ ...post({}), body: JSON.stringify(messages) })
+  const cancel = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 9 } }
+  const list = { jsonrpc: '2.0', id: 3, method: 'tools/list' }
+  const stream = await openStream(url + PATH, batch([call(1, 'one'), cancel, call(2, 'two'), list]))
+  assert.equal(stream.status, 200)
+  await stream.ended
+  const byId = (id: number) => stream.events.find(({ data }) => data.id === id)?.data.result
+  assert.match(byId(1).content[0].text, /one/)
+  assert.match(byId(2).content[0].text, /two/)
+  assert.ok(byId(3).tools.length > 5)
+  assert.equal(fakePlatform.letters.length, 2)
+  const refused = (messages: readonly unknown[]) => sendRequest(PATH, batch(messages as object[]))
+  const many = await refused(Array.from({ length: 21 }, (_, id) => call(id, 'x')))
+  assert.deepEqual([many.status, many.json.error.message], [400, 'a batch has at most 20 messages'])
+  for (const wrong of [[7], [[]], []]) assert.equal((await refused(wrong)).status, 400, JSON.stringify(wrong))
+  assert.equal(fakePlatform.letters.length, 2)
+})
+
 test('TW-1 a session of an earlier platform and the cancel of a finished call are accepted', async (t) => {
   const { sendRequest, post, delegate } = await setUp(t)
   const old = { ...HEADERS, 'mcp-session-id': 'of-an-earlier-platform' }

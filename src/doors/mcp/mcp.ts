@@ -65,7 +65,7 @@ function addTools(server: McpServer, call: McpContext & McpCall, givenUp: GivenU
         // The client may have gone; its wait ends by its own signal.
         mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined)
       }
-      const { text, isError = false } = await givenUp.run(call, (isGivenUp) =>
+      const { text, isError = false } = await givenUp.run({ ...call, id: mcpReq.id }, (isGivenUp) =>
         runTool(() => {
           requireAccess(call.identity, access)
           return run(given as never, { ...call, report, isGivenUp })

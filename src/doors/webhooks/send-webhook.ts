@@ -5,8 +5,8 @@
 import type { Outbound, OutboundRequest } from '../../client/outbound.ts'
 import { toMoleculeError } from '../../errors.ts'
 import type { StoredPush } from '../../inbox/delivery.ts'
-import type { StreamResponse } from '../../protocol/a2a.ts'
-import { eventToV03 } from '../../protocol/v03.ts'
+import type { StreamResponse, Task } from '../../protocol/a2a.ts'
+import { taskToV03 } from '../../protocol/v03.ts'
 import { SIGNATURE_HEADER, signWebhook } from './signature.ts'
 
 const WEBHOOK_TIMEOUT_MS = 15_000
@@ -15,6 +15,8 @@ const ANSWER_BYTES_MAX = 64 * 1024
 export interface SendWebhookInput {
   readonly push: StoredPush
   readonly event: StreamResponse
+  /** The task after the event, which is what 0.3 sends. */
+  readonly task: Task
   readonly nowMs: number
 }
 
@@ -34,11 +36,11 @@ export async function sendWebhook(
   }
 }
 
-/** In the form of the receiver's version: 1.0 has its own media type, 0.3 expects the token in a header. */
-function webhookRequest({ push: { version, config }, event, nowMs }: SendWebhookInput): OutboundRequest {
+/** In the form of the receiver's version: 1.0 has the event and its own media type, 0.3 the task. */
+function webhookRequest({ push: { version, config }, event, task, nowMs }: SendWebhookInput): OutboundRequest {
   const { url, token, authentication, signingSecret: secret } = config
   const { scheme = '', credentials = '' } = authentication ?? {}
-  const body = JSON.stringify(version === '1.0' ? event : eventToV03(event))
+  const body = JSON.stringify(version === '1.0' ? event : taskToV03(task))
   const headers = {
     'Content-Type': version === '1.0' ? 'application/a2a+json' : 'application/json',
     'A2A-Version': version,

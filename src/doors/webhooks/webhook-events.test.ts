@@ -28,6 +28,31 @@ async function sentEvents(...entries: StreamResponse[][]): Promise<string[]> {
   return lines
 }
 
+test('PL-5 after each event there is the task: its status, and every complete artifact so far', async () => {
+  async function* log(): AsyncIterable<LogEntry> {
+    yield { seq: 1, atMs: 0, wire: [status('TASK_STATE_WORKING'), chunk('a', 'one ')] }
+    yield {
+      seq: 2,
+      atMs: 0,
+      wire: [chunk('a', 'two', { append: true, lastChunk: true }), chunk('b', 'x', { lastChunk: true })],
+    }
+    yield { seq: 3, atMs: 0, wire: [chunk('a', 'again', { lastChunk: true }), status('TASK_STATE_COMPLETED')] }
+  }
+  const tasks: string[] = []
+  for await (const { task } of webhookEvents(log())) {
+    const texts = task.artifacts?.map(({ artifactId, parts }) => `${artifactId}=${parts[0]?.text}`).join() ?? ''
+    assert.deepEqual([task.id, task.contextId], ['t', 'c'])
+    tasks.push(`${task.status.state} ${texts}`)
+  }
+  assert.deepEqual(tasks, [
+    'TASK_STATE_WORKING ',
+    'TASK_STATE_WORKING a=one two',
+    'TASK_STATE_WORKING a=one two,b=x',
+    'TASK_STATE_WORKING a=again,b=x',
+    'TASK_STATE_COMPLETED a=again,b=x',
+  ])
+})
+
 test('every status is sent, and an artifact once, complete, after its last chunk', async () => {
   const lines = await sentEvents(
     [status('TASK_STATE_WORKING'), chunk('a', 'one ')],

@@ -5,11 +5,13 @@
 
 import type { PushCursor } from '../../inbox/delivery.ts'
 import type { LogEntry } from '../../inbox/inbox.ts'
-import { type Artifact, isFinal, isInterrupted, type StreamResponse } from '../../protocol/a2a.ts'
+import { type Artifact, isFinal, isInterrupted, type StreamResponse, type Task } from '../../protocol/a2a.ts'
 import { mergeArtifact } from '../../protocol/merge-artifact.ts'
 
 export interface WebhookEvent extends PushCursor {
   readonly event: StreamResponse
+  /** The task after the event: its status and the complete artifacts so far, without history. */
+  readonly task: Task
 }
 
 /**
@@ -18,11 +20,24 @@ export interface WebhookEvent extends PushCursor {
  */
 export async function* webhookEvents(log: AsyncIterable<LogEntry>): AsyncIterable<WebhookEvent> {
   const assembler = createArtifactAssembler()
+  let task: Task | undefined
   for await (const { seq, wire } of log) {
     const events = wire.flatMap(assembler.take)
-    // Numbers begin at 1: a cursor with 0 has seen no event of this row.
-    for (const [index, event] of events.entries()) yield { seq, k: index + 1, event }
+    for (const [index, event] of events.entries()) {
+      task = taskAfter(task, event)
+      // Numbers begin at 1: a cursor with 0 has seen no event of this row.
+      yield { seq, k: index + 1, event, task }
+    }
   }
+}
+
+function taskAfter(before: Task | undefined, { statusUpdate, artifactUpdate }: StreamResponse): Task {
+  const { taskId = '', contextId = '' } = statusUpdate ?? artifactUpdate ?? {}
+  // The first status may be pruned: a task with an artifact has begun.
+  const task: Task = before ?? { id: taskId, contextId, status: { state: 'TASK_STATE_WORKING' } }
+  if (statusUpdate !== undefined) return { ...task, status: statusUpdate.status }
+  if (artifactUpdate === undefined) return task
+  return { ...task, artifacts: mergeArtifact(task.artifacts ?? [], { ...artifactUpdate, append: false }) }
 }
 
 function createArtifactAssembler() {

@@ -103,7 +103,7 @@ async function sendEvents(push: StoredPush, options: WebhooksOptions, signal: Ab
     if (!isAfter(next, push.cursor)) continue
     // Checked before each call: a receiver whose config was removed must receive nothing more.
     if (!(await configs.isCurrent(push))) return
-    const problem = await sendWebhook({ push, event: next.event, nowMs: clock.nowMs() }, outbound, signal)
+    const problem = await sendWebhook({ ...next, push, nowMs: clock.nowMs() }, outbound, signal)
     if (signal.aborted) break
     if (problem !== undefined) {
       const result = await configs.fail(push, problem)

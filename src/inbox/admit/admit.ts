@@ -250,8 +250,12 @@ function* lookUp(prepared: PreparedLetter, contextId: string | undefined): Trans
     // A message with a task always has a context, so the order of the answers is fixed.
     ...(taskId === undefined ? [] : [statement(state, [taskId])]),
   ])) as unknown as [KnownRow[], LoadRow[], ConversationRow[]?, { state: TaskState }[]?]
-  return { known, load, conversation: conversations?.[0], taskState: tasks?.[0]?.state }
+  return { known: oldestFirst(known), load, conversation: conversations?.[0], taskState: tasks?.[0]?.state }
 }
+
+/** A letter that could be any of several messages is the oldest of them. */
+const oldestFirst = (known: readonly KnownRow[]): readonly KnownRow[] =>
+  known.length < 2 ? known : known.toSorted((a, b) => (a.id < b.id ? -1 : 1))
 
 /** The letter was admitted as this message: it attaches to the task, in any state. */
 function isSameLetter({ letter, hash }: PreparedLetter, known: KnownRow): boolean {

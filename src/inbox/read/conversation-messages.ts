@@ -136,7 +136,7 @@ function* toChatMessage(row: ChatRow, context: ChatContext): Transaction<Convers
     ...(isDamaged && { reason: DAMAGED }),
     ...(status?.code !== undefined && { code: status.code }),
     ...(context.detail && status?.detail !== undefined && { detail: status.detail }),
-    ...(reply !== undefined && { reply: { ...reply, isPartial: row.reply === null } }),
+    ...(reply !== undefined && { reply: { ...withoutSaid(reply), isPartial: row.reply === null } }),
     ...tools,
     ...(used !== undefined && used.turns > 0 && { usage: toSum(used) }),
     ...(ask !== undefined && { ask }),
@@ -154,6 +154,9 @@ function* statusOf(row: ChatRow): Transaction<StatusMessage | undefined> {
   if (row.state !== 'queued') return undefined
   return yield* whyWaiting({ id: row.task_id, workspace_id: row.workspace_id, conversation_id: row.conversation_id })
 }
+
+/** A chat shows it as the status of its message. */
+const withoutSaid = ({ said: _said, ...reply }: StoredReply) => reply
 
 const LOG_SIZE = `select cast(coalesce(sum(octet_length(items)), 0) as bigint) as bytes from events where task_id = $1`
 

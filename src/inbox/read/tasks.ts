@@ -1,6 +1,14 @@
 /** Tasks as callers see them, read from the rows of the task, its messages and their replies. */
 import { MoleculeError } from '../../errors.ts'
-import { type Artifact, isFinal, type Message, type Task, type TaskState } from '../../protocol/a2a.ts'
+import {
+  type Artifact,
+  isFinal,
+  type Message,
+  type MessageContent,
+  type Part,
+  type Task,
+  type TaskState,
+} from '../../protocol/a2a.ts'
 import { restoreEnvelope } from '../../protocol/envelope.ts'
 import { readReply, type StoredReply } from '../../protocol/stored-reply.ts'
 import { PAGE_BYTES_MAX } from '../../store/page-budget.ts'
@@ -46,6 +54,8 @@ interface MessageRow {
   envelope: string | null
   /** Null where there is no reply, or the view does not show it. */
   reply: string | null
+  /** 1 when a turn of the message asked a person. */
+  asked: number
   n: number
   /** The number of messages of the task. */
   total: number
@@ -62,14 +72,18 @@ const TASK_BYTES_MAX = 8 * 1024 * 1024
 /** Messages of a task that are counted; a task does not show more. */
 const TASK_MESSAGES_MAX = 10_000
 
+/** A view without replies reads the last words of earlier turns only from replies up to this size. */
+const SAID_BYTES_MAX = 64 * 1024
+
 /**
  * The newest messages of a task within the budget, and at least one, in any order. `$2` is how many envelopes the view
- * shows, `$3` is 1 when it shows replies. Otherwise one task with hundreds of messages of 8 MB would fill the memory.
+ * shows, `$3` is 1 when it shows replies; the history needs the last words of earlier turns. Otherwise one task with hundreds of messages of 8 MB would fill the memory.
  * SQLite copies every column that a query with a window or an order uses: envelope and reply stay outside of both. The
  * `limit` keeps the planner from merging the innermost query into the one with the windows.
  */
 const MESSAGES_OF_TASK = `select k.id, k.n, k.total, case when k.age <= $2 then m.envelope end as envelope,
-    case when $3 = 1 then m.reply end as reply
+    case when $3 = 1 or (k.age > 1 and $2 > 0 and octet_length(m.reply) <= ${SAID_BYTES_MAX}) then m.reply end as reply,
+    m.asked
   from (select s.id, s.n, s.bytes, row_number() over (order by s.n desc) as age, count(*) over () as total,
       sum(s.bytes) over (order by s.n desc rows unbounded preceding) as bytes_through
     from (select m.id, m.n, octet_length(m.envelope) + coalesce(octet_length(m.reply), 0) as bytes
@@ -86,7 +100,12 @@ export function* showTask(row: StoredTaskRow, view: TaskView): Transaction<Task>
   const waitingStatus = waits ? yield* whyWaiting(row) : undefined
   const status = row.status_message === null ? waitingStatus : (JSON.parse(row.status_message) as StatusMessage)
   const standing = { id: row.id, contextId: row.context_id, state: row.state, status, atMs: row.updated_at }
-  const task = toTask(standing, rows.map(toMessageAndReply), view)
+  const questions = historyLength === 0 ? NO_QUESTIONS : yield* answeredQuestions(rows)
+  const task = toTask(
+    standing,
+    rows.map((message) => toMessageAndReply(message, questions)),
+    view,
+  )
   const omitted = (rows[0]?.total ?? 0) - rows.length
   return omitted === 0 ? task : { ...task, metadata: { omitted_messages: omitted } }
 }
@@ -107,10 +126,12 @@ export interface MessageAndReply {
   /** Undefined where the view does not show it. */
   readonly message: Message | undefined
   readonly reply: StoredReply | undefined
+  /** The question of a running turn that the message answers. */
+  readonly answers?: MessageContent | undefined
 }
 
 export function toTask(task: TaskStanding, exchanges: readonly MessageAndReply[], view: TaskView): Task {
-  const artifacts = latestArtifacts(exchanges.flatMap(artifactsOf))
+  const artifacts = view.artifacts === false ? [] : latestArtifacts(exchanges.flatMap(artifactsOf))
   const history = historyOf(task, exchanges, view.historyLength)
   return {
     id: task.id,
@@ -121,11 +142,36 @@ export function toTask(task: TaskStanding, exchanges: readonly MessageAndReply[]
   }
 }
 
-const toMessageAndReply = ({ id, envelope, reply }: MessageRow): MessageAndReply => ({
+const toMessageAndReply = (
+  { id, envelope, reply }: MessageRow,
+  questions: ReadonlyMap<string, MessageContent>,
+): MessageAndReply => ({
   id,
   message: envelope === null ? undefined : restoreEnvelope(envelope).message,
   reply: reply === null ? undefined : readReply(reply, id),
+  answers: questions.get(id),
 })
+
+const NO_QUESTIONS: ReadonlyMap<string, MessageContent> = new Map()
+
+/** The questions that these messages answer, by the id of the answer. Permissions are answered by owners only. */
+function* answeredQuestions(rows: readonly MessageRow[]): Transaction<ReadonlyMap<string, MessageContent>> {
+  const askers = rows.filter(({ asked }) => asked === 1)
+  if (askers.length === 0) return NO_QUESTIONS
+  const questions = new Map<string, MessageContent>()
+  for (const { id } of askers) {
+    const asks = yield* sql<{ answer_message_id: string; question: string }>(
+      `select answer_message_id, question from asks where message_id = $1 and tool is null
+       and answer_message_id is not null order by asked_at desc limit ${QUESTIONS_MAX}`,
+      [id],
+    )
+    for (const ask of asks) questions.set(ask.answer_message_id, { parts: JSON.parse(ask.question) as Part[] })
+  }
+  return questions
+}
+
+/** Questions of one message in the history of its task; older ones are left out. */
+const QUESTIONS_MAX = 100
 
 export function* readSnapshot(taskId: string, view: TaskView): Transaction<TaskSnapshot | undefined> {
   const task = yield* readTask(taskId, view)
@@ -165,7 +211,7 @@ export function* readArtifact(taskId: string, artifactId: string, view: TaskView
 
 function artifactsOf({ id, reply }: MessageAndReply): Artifact[] {
   if (reply === undefined) return []
-  const { artifacts, ...content } = reply
+  const { artifacts, said: _said, ...content } = reply
   return content.parts.length === 0 ? [...artifacts] : [...artifacts, { artifactId: replyArtifactId(id), ...content }]
 }
 
@@ -175,16 +221,21 @@ function latestArtifacts(artifacts: readonly Artifact[]): readonly Artifact[] {
   return [...new Map(artifacts.map((artifact) => [artifact.artifactId, artifact])).values()]
 }
 
-/** Unset = all, 0 = none, N = the last N. */
-function historyOf(
-  { id, contextId }: TaskIds,
-  exchanges: readonly MessageAndReply[],
-  length: number | undefined,
-): Message[] {
-  const from = length === undefined ? 0 : Math.max(0, exchanges.length - length)
-  return exchanges
-    .slice(from)
-    .flatMap(({ message }) => (message === undefined ? [] : [{ ...message, taskId: id, contextId }]))
+/**
+ * Unset = all, 0 = none, N = the last N. What the agent said comes before the message that it got for it: a question
+ * before its answer, the last status of a turn before the message of the next turn. The current one is the status.
+ */
+function historyOf(task: TaskIds, exchanges: readonly MessageAndReply[], length: number | undefined): Message[] {
+  const history: Message[] = []
+  let said: { readonly messageId: string; readonly status: MessageContent } | undefined
+  for (const { id, message, reply, answers } of exchanges) {
+    if (answers !== undefined) history.push(toAgentMessage(task, { messageId: `${id}.question`, status: answers }))
+    else if (said !== undefined) history.push(toAgentMessage(task, said))
+    if (message !== undefined) history.push({ ...message, taskId: task.id, contextId: task.contextId })
+    if (answers === undefined) said = undefined
+    if (reply?.said !== undefined) said = { messageId: `${id}.status`, status: reply.said }
+  }
+  return length === undefined ? history : history.slice(Math.max(0, history.length - length))
 }
 
 function statusContent(task: TaskStanding, { detail }: TaskView): { message?: Message } {

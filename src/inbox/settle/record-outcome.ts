@@ -118,9 +118,9 @@ const toAddressedMessage = (
 
 function recordReply(message: HeldMessage, outcome: Done, { key, keepSession }: SettleInput): RecordedOutcome {
   const { parts, artifacts, metadata, finality, session } = outcome
-  const reply: StoredReply = { parts, artifacts, ...(metadata && { metadata }) }
   const state = FINALITY_STATES[finality]
   const own = outcome.said ?? (finality === 'completed' || parts.length === 0 ? undefined : { parts })
+  const reply: StoredReply = { parts, artifacts, ...(metadata && { metadata }), ...(own && { said: own }) }
   const status: StatusMessage | undefined = outcome.notice === undefined ? own : withNotice(own, outcome.notice)
   // The task is final only when no other message of it is unsettled.
   const last = (message.others_open ?? 0) === 0

@@ -29,6 +29,44 @@ export function readTaskTests(harness: InboxHarness): void {
     })
   })
 
+  test('PL-5 the history of a task has the questions and the last words of the agent, each before what it got for it', async () => {
+    const id = await harness.workspace()
+    const { reception, inbox } = harness.local
+    await harness.withWorker(id, async (worker) => {
+      const { taskId } = await reception.admit(letterTo(id, { text: 'paint it' }))
+      const say = (text: string) => reception.admit(letterTo(id, { taskId, text }))
+      const texts = async (view: object = {}) =>
+        ((await reception.task(taskId, view))?.history ?? []).map(
+          ({ role, parts }) => `${role === 'ROLE_AGENT' ? 'agent' : 'user'}: ${parts[0]?.text}`,
+        )
+      const lease = await worker.lease()
+      for (const [question, answer] of [
+        ['which colour?', 'red'],
+        ['how red?', 'very'],
+      ]) {
+        await inbox.ask(lease, { kind: 'question', id: `${question}`, parts: [{ text: `${question}` }] })
+        await say(`${answer}`)
+      }
+      const asked = ['user: paint it', 'agent: which colour?', 'user: red', 'agent: how red?', 'user: very']
+      assert.deepEqual(await texts(), asked)
+      const reply = [{ text: 'two coats?' }]
+      await inbox.settle(lease, { type: 'done', finality: 'input_required', parts: reply, artifacts: [] })
+      assert.deepEqual(await texts(), asked, 'the open question is the status')
+      await say('one')
+      const all = [...asked, 'agent: two coats?', 'user: one']
+      assert.deepEqual(await texts(), all)
+      assert.deepEqual(await texts({ artifacts: false }), all)
+      assert.deepEqual(await texts({ historyLength: 3 }), all.slice(-3))
+      assert.deepEqual(await texts({ historyLength: 0 }), [])
+      await inbox.settle(await worker.lease(), done('painted'))
+      assert.deepEqual(await texts(), all, 'a reply is an artifact')
+      const task = await reception.task(taskId)
+      assert.deepEqual(Object.keys(task?.artifacts?.[0] ?? {}), ['artifactId', 'parts'])
+      const ids = task?.history?.map(({ messageId }) => messageId) ?? []
+      assert.equal(new Set(ids).size, ids.length, 'each message has its own id')
+    })
+  })
+
   test('tasks are listed with the last changed first, filtered, in pages, each once', async () => {
     const id = await harness.workspace()
     const made: string[] = []

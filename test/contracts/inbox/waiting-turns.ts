@@ -87,7 +87,7 @@ export function waitingTurnTests(harness: InboxHarness): void {
       await harness.local.inbox.settle(lease, done('deleted'))
       const task = await harness.local.reception.task(taskId)
       assert.equal(task?.status.state, 'TASK_STATE_COMPLETED')
-      assert.equal(task?.history?.length, 2)
+      assert.equal(task?.history?.length, 3)
       // The answer runs no turn of its own. The sweep may have repeated its directive before the turn settled.
       while (!(await worker.idle())) assert.equal((await worker.next()).type, 'answer')
     })

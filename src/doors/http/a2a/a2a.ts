@@ -120,12 +120,16 @@ function withReadableParams(rpc: JsonRpcRequest): JsonRpcRequest {
 }
 
 /**
- * Writes a JSON-RPC error with status 200. A caller that asked for a stream gets a stream of this one event, because
- * its client reads nothing else. Where the request does not say what it asks for, its Accept header does.
+ * Writes a JSON-RPC error with status 200. A 0.3 caller that asked for a stream gets a stream of this one event, because
+ * its client reads nothing else; 1.0 has errors of a stream that cannot begin in plain JSON. Where the request does not
+ * say what it asks for, its headers do.
  */
 function writeError(exchange: HttpExchange, body: JsonRpcFailure, method: A2aMethod | undefined): void {
   const { complete, headers } = exchange.request
-  const asksForStream = method === undefined ? /^text\/event-stream\b/.test(headers.accept ?? '') : isStreaming(method)
+  const asksForStream =
+    method === undefined
+      ? !/^1\./.test(String(headers['a2a-version'] ?? '')) && /^text\/event-stream\b/.test(headers.accept ?? '')
+      : method.version === '0.3' && isStreaming(method)
   // A client that still sends its body gets the answer that waits for the rest of it.
   if (asksForStream && complete) writeOnlyEvent(exchange, body)
   else writeAnswer(exchange, { status: 200, body })

@@ -33,9 +33,12 @@ test('PL-5 Last-Event-ID resumes a stream after that event, over JSON-RPC and ov
   for (const { text } of [fromRpc, fromRest]) assert.match(text, /^id: 2\.2\n[^\n]*statusUpdate[^\n]*\n\n$/)
 })
 
-test('PL-5 a stream that is refused is one event without an id, over JSON-RPC', async () => {
+test('PL-5 a stream that is refused is plain JSON in 1.0, and one event without an id in 0.3', async () => {
   const { send } = openA2a()
   const refused = await send({ body: rpcBody('SubscribeToTask', { id: 'nope' }) })
-  assert.deepEqual([refused.status, refused.headers['Content-Type']], [200, 'text/event-stream'])
-  assert.match(refused.text, /^data: \{"jsonrpc":"2\.0","id":7,"error"/)
+  assert.deepEqual([refused.status, refused.headers['Content-Type']], [200, 'application/json'])
+  assert.match(refused.text, /^\{"jsonrpc":"2\.0","id":7,"error"/)
+  const refused03 = await send({ body: rpcBody('tasks/resubscribe', { id: 'nope' }) })
+  assert.deepEqual([refused03.status, refused03.headers['Content-Type']], [200, 'text/event-stream'])
+  assert.match(refused03.text, /^data: \{"jsonrpc":"2\.0","id":7,"error"/)
 })

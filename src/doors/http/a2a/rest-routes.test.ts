@@ -172,6 +172,20 @@ test('PL-5 the REST routes of tasks read, follow and cancel them, and show the e
   }
 })
 
+test('PL-5 a client of 0.3 finds the extended card at v1/card, in its format and with a token', async () => {
+  const { send } = await openNoting()
+  for (const version of [undefined, '0.3', '1.0']) {
+    const headers = version === undefined ? {} : { 'a2a-version': version }
+    const { status, json, headers: answered } = await send({ method: 'GET', path: '/v1/card', headers })
+    assert.deepEqual([status, answered['Content-Type']], [200, 'application/json'])
+    assert.deepEqual([json.name, json.protocolVersion, json.preferredTransport], ['echo', '0.3.0', 'JSONRPC'])
+    assert.ok(json.capabilities.extensions.length > 0, 'the extended one')
+  }
+  assert.equal((await send({ method: 'GET', path: '/v1/card', token: 'wrong' })).status, 401)
+  assert.equal((await send({ method: 'GET', path: '/v1/card', headers: { 'a2a-version': '2.0' } })).status, 400)
+  assert.equal((await send({ method: 'POST', path: '/v1/card' })).status, 404)
+})
+
 test('PL-12 a stream over REST whose token is revoked ends, and nothing is written after it', async () => {
   const { begin, fakePlatform } = openA2a()
   const { id, secret: token } = await fakePlatform.tokens.create({ name: 'short', role: 'member' })

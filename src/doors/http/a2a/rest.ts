@@ -1,9 +1,11 @@
 /**
  * The REST binding of A2A 1.0, below a workspace's A2A URL. Each route calls a JSON-RPC method, with its params in path,
  * query or body. Answers are bare results, errors a `google.rpc.Status`. Every route also exists below a tenant, whose
- * name is ignored because the URL already names the workspace.
+ * name is ignored because the URL already names the workspace. Of the REST binding of 0.3 only the card is here: clients
+ * that speak JSON-RPC ask for it too.
  */
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
+import type { ProtocolVersion } from '../../../protocol/envelope.ts'
 import { withCamelCase } from '../../../protocol/field-names.ts'
 import { isJsonObject, type JsonObject } from '../../../protocol/json.ts'
 import { type A2aMethod, type ErrorInfo, type JsonRpcError, methodOf } from '../../../protocol/json-rpc.ts'
@@ -17,7 +19,7 @@ import {
   SMALL_BODY_BYTES_MAX,
 } from '../server/body.ts'
 import { logFailure } from '../server/errors.ts'
-import { a2aFailure, findFailureCause, grpcStatusName, isVersion1, refusal } from './bindings.ts'
+import { a2aFailure, findFailureCause, grpcStatusName, isKnownVersion, isVersion1, refusal } from './bindings.ts'
 import type { A2aAddress, A2aOptions } from './call.ts'
 import { callMethod } from './methods.ts'
 import { writeStream } from './streams.ts'
@@ -29,12 +31,13 @@ export async function writeRest(exchange: HttpExchange, address: A2aAddress, opt
     writeAnswer(exchange, { ...answer, headers: { ...contentType(exchange), ...answer.headers } })
   try {
     const identity = await options.auth.identify(request)
-    if (!isVersion1(request.headers['a2a-version'])) return write(restRefusal(400, refusal('versionNotSupported')))
     const found = findRoute(request.method, address.path)
+    const isServed = found?.version === '0.3' ? isKnownVersion : isVersion1
+    if (!isServed(request.headers['a2a-version'])) return write(restRefusal(400, refusal('versionNotSupported')))
     if (found === undefined) {
       return write(restRefusal(404, refusal('methodNotFound', `A2A has no ${request.method} ${address.path}`)))
     }
-    const { name, ids } = found
+    const { name, ids, version } = found
     const body =
       request.method === 'POST'
         ? await readBody(request, A2A_BODY_BYTES_MAX, options.auth.openBody(identity, request))
@@ -42,9 +45,12 @@ export async function writeRest(exchange: HttpExchange, address: A2aAddress, opt
     const bytes = body?.length ?? 0
     const params = { ...readQuery(address.query), ...(await readParams(body)), ...ids }
     const rpc = { jsonrpc: '2.0', id: requestId, method: name, params } as const
-    const method = methodOf(name) as A2aMethod
+    const method = { ...(methodOf(name) as A2aMethod), version }
     const result = await callMethod({ rpc, method, workspaceId, identity, exchange, bytes }, options)
-    if ('value' in result) return write({ status: 200, body: result.value ?? {} })
+    if ('value' in result) {
+      const headers = version === '0.3' ? { 'Content-Type': 'application/json' } : {}
+      return write({ status: 200, headers, body: result.value ?? {} })
+    }
     await writeStream(exchange, result.stream, { ...options, identity, form: (event) => event })
   } catch (thrown) {
     const error = toMoleculeError(thrown)
@@ -62,6 +68,8 @@ interface RestRoute {
   readonly pattern: RegExp
   /** The method's name in 1.0. */
   readonly name: string
+  /** Of the answer. */
+  readonly version: ProtocolVersion
 }
 
 const TASK = '/tasks/{task}'
@@ -80,17 +88,17 @@ export const REST_ROUTES: readonly RestRoute[] = [
   restRoute('GET', `${CONFIGS}/{config}`, 'GetTaskPushNotificationConfig'),
   restRoute('DELETE', `${CONFIGS}/{config}`, 'DeleteTaskPushNotificationConfig'),
   restRoute('GET', '/extendedAgentCard', 'GetExtendedAgentCard'),
+  { ...restRoute('GET', '/v1/card', 'GetExtendedAgentCard'), version: '0.3' },
 ]
 
 /** The groups of the pattern are named as the params of the method: a task is its `id`, or the `taskId` of a config. */
 function restRoute(http: string, template: string, name: string): RestRoute {
   const taskParam = template.startsWith(CONFIGS) ? 'taskId' : 'id'
   const source = template.replace('{task}', `(?<${taskParam}>[^/:]+)`).replace('{config}', '(?<id>[^/]+)')
-  return { http, template, pattern: new RegExp(`^${source}$`), name }
+  return { http, template, pattern: new RegExp(`^${source}$`), name, version: '1.0' }
 }
 
-interface FoundRestRoute {
-  readonly name: string
+interface FoundRestRoute extends Pick<RestRoute, 'name' | 'version'> {
   readonly ids: Readonly<Record<string, string>>
 }
 
@@ -102,7 +110,7 @@ function findRoute(http: string | undefined, path: string): FoundRestRoute | und
 function match(http: string | undefined, path: string): FoundRestRoute | undefined {
   for (const candidate of REST_ROUTES) {
     const found = candidate.http === http ? candidate.pattern.exec(path) : null
-    if (found) return { name: candidate.name, ids: decoded(found.groups ?? {}) }
+    if (found) return { ...candidate, ids: decoded(found.groups ?? {}) }
   }
   return undefined
 }

@@ -83,14 +83,14 @@ test('PL-9 the bytes of a call count against its token, and go with its letter',
   assert.match(many.json.error.message, /has more than 10000 values/)
 })
 
-test('PL-5 a caller that asked for a stream gets its error as the only event of one', async () => {
+test('PL-5 a caller of 0.3 that asked for a stream gets its error as the only event of one; of 1.0, plain JSON', async () => {
   const { rpc } = openA2a()
   const codeOf = (text: string) => JSON.parse(text.replace(/^data: /, '')).error.code
   const cases = [
-    await rpc('SubscribeToTask', { id: 'nope' }),
-    await rpc('SendStreamingMessage', { message: 7 }),
+    await rpc('tasks/resubscribe', { id: 'nope' }),
+    await rpc('message/stream', { message: 7 }),
     await rpc('message/stream', sendParamsV03('unsupported_operation')),
-    await rpc('SubscribeToTask', { id: 'nope' }, { headers: { 'a2a-version': '9.0' } }),
+    await rpc('tasks/resubscribe', { id: 'nope' }, { headers: { 'a2a-version': '9.0' } }),
     await rpc('tasks/dance', {}, { headers: { accept: `${STREAM}, */*` } }),
     await rpc('', {}, { body: '{', headers: { accept: STREAM } }),
   ]
@@ -99,6 +99,9 @@ test('PL-5 a caller that asked for a stream gets its error as the only event of 
     [-32001, -32602, -32004, -32009, -32601, -32700].map((code) => [200, STREAM, code]),
   )
   const plain = [
+    await rpc('SubscribeToTask', { id: 'nope' }),
+    await rpc('SendStreamingMessage', { message: 7 }),
+    await rpc('tasks/dance', {}, { headers: { accept: STREAM, 'a2a-version': '1.0' } }),
     await rpc('GetTask', { id: 'nope' }, { headers: { accept: STREAM } }),
     await rpc('tasks/dance', {}),
     await rpc('tasks/dance', {}, { headers: { accept: `application/json, ${STREAM}` } }),
@@ -106,7 +109,7 @@ test('PL-5 a caller that asked for a stream gets its error as the only event of 
   ]
   assert.deepEqual(
     plain.map(({ status, headers, json }) => [status, headers['Content-Type'], json.id, json.error.code]),
-    [-32001, -32601, -32601, -32009].map((code) => [200, 'application/json', 7, code]),
+    [-32001, -32602, -32601, -32001, -32601, -32601, -32009].map((code) => [200, 'application/json', 7, code]),
   )
 })
 

@@ -38,7 +38,7 @@ export const a2aRoutes: readonly A2aRoute[] = [
 
 /** The routes of the REST binding whose method is served. */
 function restBinding(): A2aRoute[] {
-  return REST_ROUTES.flatMap(({ http, template, name }): A2aRoute[] => {
+  return REST_ROUTES.flatMap(({ http, template, name, version }): A2aRoute[] => {
     const access = A2A_ACTIONS.get(name)
     if (access === undefined) return []
     const body = http === 'POST' && {
@@ -49,7 +49,7 @@ function restBinding(): A2aRoute[] {
         method: http.toLowerCase() as A2aRoute['method'],
         path: `${A2A_PATH}${template.replaceAll(/\{(\w+)\}/g, ':$1')}`,
         access,
-        summary: `A2A 1.0 REST: ${name}`,
+        summary: `A2A ${version} REST: ${name}`,
         success: [200, 'The result'],
         a2aMethod: name,
         ...body,

@@ -160,7 +160,7 @@ async function requireReach({ access, reach }: RouterRoute, call: IdentifiedCall
 }
 
 async function readRouteBody(
-  { schema, name, optional, bytesMax, valuesMax }: RouteBody,
+  { schema, name, optional, bytesMax, valuesMax, batchMax }: RouteBody,
   { route, context: { env }, identity }: IdentifiedCall & { readonly route: RouterRoute },
   { auth }: AppContext,
 ): Promise<unknown> {
@@ -170,7 +170,9 @@ async function readRouteBody(
   if (optional && bytes.length === 0) return validateBody(schema, {}, name)
   const json = await parseJson(bytes, valuesMax)
   if (bytes.length > SMALL_BODY_BYTES_MAX) await letOthersRun()
-  return validateBody(schema, json, name)
+  if (batchMax === undefined || !Array.isArray(json)) return validateBody(schema, json, name)
+  if (json.length <= batchMax) return json.map((each) => validateBody(schema, each, name))
+  throw new MoleculeError('invalid_request', `a batch has at most ${batchMax} messages`)
 }
 
 function noRoute(method: string, path: string): MoleculeError {

@@ -13,13 +13,20 @@ import { type AppContext, type HttpEnv, route } from './route.ts'
 
 const PATH = '/workspaces/:id/mcp'
 
+/** Revision 2025-03-26 has batches. A call costs as much in a batch, and the rate limit counts the batch once. */
+const BATCH_MESSAGES_MAX = 20
+
 export const mcpRoutes = [
   route({
     method: 'post',
     path: PATH,
     access: 'mcp.use',
     reach: 'own',
-    body: { schema: z.looseObject({}), name: 'a JSON-RPC message', bytesMax: A2A_BODY_BYTES_MAX },
+    body: {
+      ...{ schema: z.looseObject({}), name: 'a JSON-RPC message' },
+      bytesMax: A2A_BODY_BYTES_MAX,
+      batchMax: BATCH_MESSAGES_MAX,
+    },
     summary: 'MCP over Streamable HTTP: the teamwork tools of the workspace',
     success: [200, 'A stream of JSON-RPC messages'],
     handle: ({ context, identity, body }, app) => answer({ context, identity, body }, app),

@@ -88,6 +88,8 @@ export interface RouteBody<Schema = z.ZodObject> {
   readonly optional?: true
   /** Where absent: 1 MiB, or 4 KiB for a route that needs no token. A larger body is refused with `too_large`. */
   readonly bytesMax?: number
+  /** The body may also be an array of up to this many such objects; the handler gets the array. */
+  readonly batchMax?: number
   /** Members and items in the whole body; default: `JSON_VALUES_MAX`. */
   readonly valuesMax?: number
 }
