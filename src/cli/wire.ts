@@ -22,6 +22,7 @@ import { keepSession } from '../sessions/sessions.ts'
 import { openSqlite } from '../store/sqlite/sqlite.ts'
 import type { Store } from '../store/store.ts'
 import type { ChildEnvironment } from '../workspaces/brief/brief-maker.ts'
+import { makeFoldersRelative } from '../workspaces/homes/stored-folders.ts'
 import {
   beginTokenRun,
   type ConversationTokens,
@@ -31,8 +32,9 @@ import {
 import { createTokens } from '../workspaces/tokens/token-store.ts'
 import { CHANNEL_KINDS } from './channel-kinds.ts'
 import { childEnvironmentOf } from './child-environment.ts'
-import { ensureHostId } from './data-folder/host-id.ts'
+import { writeHostFolder } from './data-folder/host-id.ts'
 import type { Environment } from './terminal/terminal.ts'
+import { holdCopy, type SettledFolder } from './up/folder-standing.ts'
 import { watchFreeSpace } from './up/free-space.ts'
 import { refuseLostStore } from './up/lost-store.ts'
 import { createReadiness } from './up/readiness.ts'
@@ -55,6 +57,8 @@ export interface Platform {
 export interface WireOptions {
   readonly config: PlatformConfig
   readonly adminToken: string
+  /** The id of the data folder, and whether it is a copy. */
+  readonly folder: SettledFolder
   readonly log: MaskingLog
   /** The environment of this process; processes of turns get a stripped copy. */
   readonly environment: Environment
@@ -64,17 +68,16 @@ export interface WireOptions {
 
 /** The caller holds the lock of the data folder, so processes and leases of an earlier platform are dead. */
 export async function wire(options: WireOptions): Promise<Platform> {
-  const { config, adminToken, log, environment, onCheckpoint = () => undefined } = options
+  const { config, adminToken, folder, log, environment, onCheckpoint = () => undefined } = options
   const [clock, metrics] = [systemClock, createMetrics()]
-  const host = ensureHostId(config.dataDir)
-  const wiredBackends = await wireBackends(options, host)
-  const { processes, orphansReaped, build, checks, backendTraits, adapterChanges, agents, runtimes } = wiredBackends
+  const { host, formerHost } = folder
+  const opened = await openStoreAndBackends(options)
+  const { processes, orphansReaped, build, checks, backendTraits, adapterChanges, agents, runtimes } = opened
 
-  const opened = await openStore(config, log)
   const space = await watchFreeSpace({ ...config, bytesMin: config.minFreeBytes, clock, log })
-  const readiness = createReadiness({ store: opened, clock, host, lowSpace: space.reason })
+  const readiness = createReadiness({ store: opened.store, clock, host, lowSpace: space.reason })
   const { store } = readiness
-  const localInbox = await wireInbox({ store, clock, log, host, onCheckpoint })
+  const localInbox = await wireInbox({ store, clock, log, host, formerHost, onCheckpoint })
   const conversations = await wireConversationTokens(store, host)
   const childEnvironment: ChildEnvironment = (key, { runtime: backend, tokenGeneration: generation, isForBridge }) => {
     if (backendTraits.startsNothing(backend)) return {}
@@ -132,6 +135,17 @@ export async function wire(options: WireOptions): Promise<Platform> {
   return { url: door.url, grpcPort: grpcDoor?.port, loginUrl, orphansReaped, close }
 }
 
+/** The store first: a copy on the database of its original is refused there, before it could kill any process. */
+async function openStoreAndBackends(options: WireOptions) {
+  const store = await openStore(options.config, options)
+  try {
+    return { store, ...(await wireBackends(options, options.folder.host)) }
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}
+
 /** The inbox, after the leases of an earlier platform have been released. */
 async function wireInbox(options: Omit<LocalInboxOptions, 'keepSession' | 'keepSessionOn'>): Promise<LocalInbox> {
   const { host, log } = options
@@ -173,12 +187,20 @@ async function wireGrpc(
   return createGrpcDoor({ ...doorParts, host, port, clock: systemClock })
 }
 
-/** Loads the PostgreSQL client only when it is used: most installations have none. */
-async function openStore({ dataDir, database: url }: PlatformConfig, log: MaskingLog): Promise<Store> {
+/** The store, ready for this data folder. */
+async function openStore(
+  { dataDir, database: url }: PlatformConfig,
+  options: Pick<WireOptions, 'folder' | 'log'>,
+): Promise<Store> {
+  const { folder, log } = options
   const path = join(dataDir, 'molecule.db')
-  const store = url === undefined ? openSqlite({ path, clock: systemClock, log }) : await openDatabase(url, log)
+  const store = url === undefined ? openSqlite({ path, clock: systemClock, log }) : await openDatabase(url, options)
   try {
     await refuseLostStore({ store, dataDir, storeName: url === undefined ? `the store ${path}` : 'the database' })
+    if (folder.standing === 'copy') await holdCopy(store)
+    await makeFoldersRelative(store, [dataDir, ...(folder.formerPath === undefined ? [] : [folder.formerPath])])
+    // Written last: a copy that is not held yet must be found to be one at the next start too.
+    writeHostFolder(dataDir, folder.host)
     return store
   } catch (error) {
     await store.close()
@@ -186,11 +208,15 @@ async function openStore({ dataDir, database: url }: PlatformConfig, log: Maskin
   }
 }
 
-async function openDatabase(url: string, log: MaskingLog): Promise<Store> {
+/** Loads the PostgreSQL client only when it is used: most installations have none. */
+async function openDatabase(
+  url: string,
+  { folder: { host }, log }: Pick<WireOptions, 'folder' | 'log'>,
+): Promise<Store> {
   log.hide(url)
   const { password, searchParams } = new URL(url)
   log.hide(decodeURIComponent(password))
   log.hide(searchParams.get('password') ?? '')
   const { openPostgres } = await import('../store/postgres/postgres.ts')
-  return await openPostgres({ url, clock: systemClock, log })
+  return await openPostgres({ url, clock: systemClock, log, host })
 }

@@ -43,6 +43,8 @@ export interface LocalInboxOptions {
   readonly log: Log
   /** The id of this data folder: the worker ids of its processes start with `<host>.`. */
   readonly host: string
+  /** The original of a copied data folder: in a store of our own its leases are void too. */
+  readonly formerHost?: string | undefined
   readonly keepSession: KeepSession
   /** For bridges, whose sessions live on their own machines. */
   readonly keepSessionOn?: KeepSessionOn
@@ -157,10 +159,15 @@ export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
   }
 }
 
-async function recover({ store, host, log }: LocalInboxOptions): Promise<number> {
+async function recover({ store, host, formerHost, log }: LocalInboxOptions): Promise<number> {
   const backMs = store.engine === 'sqlite' ? await store.write(correctClock) : 0
   if (backMs > 0) log.warn({ backMs }, 'the clock was set back; the times of waiting messages were moved back with it')
-  await store.write(() => markSendingUnknown(host))
-  await store.write(() => releasePushClaims(host))
-  return await store.write(() => recoverLeases(host))
+  let lost = 0
+  // On a shared database the original of a copy may be alive.
+  for (const each of formerHost === undefined || store.engine !== 'sqlite' ? [host] : [host, formerHost]) {
+    await store.write(() => markSendingUnknown(each))
+    await store.write(() => releasePushClaims(each))
+    lost += await store.write(() => recoverLeases(each))
+  }
+  return lost
 }

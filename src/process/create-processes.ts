@@ -34,7 +34,7 @@ export function createProcesses(options: ProcessesOptions): Processes {
   const isLive = (mark: string) =>
     subprocesses.keys().some((subprocess) => subprocess.options.mark === mark && !subprocess.treeEnded)
   const sweeper = createSweeper({ owner, clock, log, isLive })
-  const records = createOrphanRecords(options.recordsDir, { clock, log })
+  const records = createOrphanRecords(options.recordsDir, { owner: options.owner, clock, log })
   const context: ProcessContext = { owner, clock, log, killGraceMs, sweeper, records, cgroups, subprocesses }
   const closeAll = async () => {
     for (const subprocess of subprocesses.keys()) subprocess.stop('canceled')

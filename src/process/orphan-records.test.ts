@@ -20,7 +20,7 @@ test('a live child has a record without its arguments, and an ended child has no
   const [file = ''] = readdirSync(recordsDir)
   await waitUntil(() => readFileSync(join(recordsDir, file), 'utf8').endsWith('}'), 'it is written')
   const record = JSON.parse(readFileSync(join(recordsDir, file), 'utf8'))
-  assert.deepEqual(Object.keys(record), ['pid', 'startTime', 'bootId', 'mark', 'command'])
+  assert.deepEqual(Object.keys(record), ['pid', 'startTime', 'bootId', 'owner', 'mark', 'command'])
   assert.equal(file, `${record.pid}.json`)
   assert.deepEqual([record.mark, record.command], ['recorded', 'sh'])
   cancel.abort()
@@ -67,6 +67,19 @@ test('RE-5 a recorded child without a mark is killed by its record', linuxOnly, 
   assert.equal(await reapOrphans({ recordsDir, owner: 'nobody', log: silentLog }), 1)
   assert.ok(!isAlive(pid))
 })
+
+test(
+  'RE-5 RE-9 a process that another owner recorded is not killed, as in a copied data folder',
+  linuxOnly,
+  async (t) => {
+    const recordsDir = temporaryDir(t)
+    const pid = sleeper(t, { MOLECULE_TURN: 'original:turn' })
+    await writeRecord(recordsDir, pid, { owner: 'original' })
+    assert.equal(await reapOrphans({ recordsDir, owner: 'copy', log: silentLog }), 0)
+    assert.ok(isAlive(pid))
+    assert.deepEqual(readdirSync(recordsDir), [])
+  },
+)
 
 test('a reused pid, or one of another boot, is not killed', linuxOnly, async (t) => {
   const recordsDir = temporaryDir(t)

@@ -2,7 +2,7 @@
  * Orphan records: one small file for each live child, so that a platform that was killed finds its children at the next
  * start and kills them. They are not synced to disk, because a crash of the machine leaves no process. On Linux, where
  * the mark finds children too, only those that live for 100 ms are recorded, so that a quick command costs no file.
- * Invariant: a process is killed by its record only if pid, start time and boot match it.
+ * Invariant: a process is killed by its record only if owner, pid, start time and boot match it.
  */
 import { mkdirSync } from 'node:fs'
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -28,7 +28,8 @@ export async function reapOrphans(options: { recordsDir: string; owner: string; 
   let killed = 0
   for (const file of files) {
     const record = parseRecord(await readFile(join(recordsDir, file), 'utf8').catch(() => ''))
-    if (record && (await isOrphan(record))) {
+    // A copied data folder holds the records of its original, whose processes are alive.
+    if (record && (record.owner ?? owner) === owner && (await isOrphan(record))) {
       const gone = await killGroup({ pid: record.pid, leaderReaped: () => false })
       log.info(
         { pid: record.pid, mark: record.mark, gone },
@@ -57,6 +58,7 @@ export interface RecordedChild {
 }
 
 export interface OrphanRecordsOptions {
+  readonly owner: string
   readonly clock: Clock
   readonly log: Log
 }
@@ -70,7 +72,7 @@ export interface OrphanRecords {
 
 export function createOrphanRecords(
   recordsDir: string | undefined,
-  { clock, log }: OrphanRecordsOptions,
+  { owner, clock, log }: OrphanRecordsOptions,
 ): OrphanRecords {
   if (recordsDir === undefined) return { add: () => () => undefined, close: () => Promise.resolve() }
   mkdirSync(recordsDir, { recursive: true, mode: 0o700 })
@@ -90,7 +92,7 @@ export function createOrphanRecords(
       const path = join(recordsDir, `${child.pid}.json`)
       let written: Promise<void> | undefined
       const record = () => {
-        written = track(boot.then((id) => writeRecord(path, child, id)))
+        written = track(boot.then((id) => writeRecord(path, { ...child, owner }, id)))
       }
       const cancel = RECORD_DELAY_MS > 0 ? clock.after(RECORD_DELAY_MS, record) : record()
       return () => {
@@ -109,15 +111,21 @@ interface OrphanRecord {
   readonly pid: number
   readonly startTime: string
   readonly bootId: string
+  /** Absent in records of earlier versions. */
+  readonly owner?: string
   readonly mark: string
   readonly command: string
 }
 
-async function writeRecord(path: string, { pid, mark, program }: RecordedChild, boot: string): Promise<void> {
+async function writeRecord(
+  path: string,
+  { pid, owner, mark, program }: RecordedChild & { readonly owner: string },
+  boot: string,
+): Promise<void> {
   const startTime = await startTimeOf(pid)
   // The child has already ended.
   if (startTime === undefined) return
-  const record: OrphanRecord = { pid, startTime, bootId: boot, mark, command: basename(program) }
+  const record: OrphanRecord = { pid, startTime, bootId: boot, owner, mark, command: basename(program) }
   await writeFile(path, JSON.stringify(record), { mode: 0o600 })
 }
 
@@ -125,10 +133,11 @@ async function writeRecord(path: string, { pid, mark, program }: RecordedChild, 
 function parseRecord(text: string): OrphanRecord | undefined {
   try {
     const value: Partial<OrphanRecord> = JSON.parse(text)
-    const { pid, startTime, bootId: boot, mark, command } = value
+    const { pid, startTime, bootId: boot, owner, mark, command } = value
     if (!Number.isSafeInteger(pid) || pid === undefined || pid <= 1) return undefined
     if (!startTime || boot === undefined) return undefined
-    return { pid, startTime, bootId: boot, mark: mark ?? '', command: command ?? '' }
+    const rest = { mark: mark ?? '', command: command ?? '' }
+    return { pid, startTime, bootId: boot, ...(owner !== undefined && { owner }), ...rest }
   } catch {
     return undefined
   }

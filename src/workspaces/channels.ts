@@ -3,7 +3,7 @@
  * Invariant: a token leaves this file only towards the door that connects with it.
  */
 import { MoleculeError } from '../errors.ts'
-import { type Row, type Store, sql, type Transaction } from '../store/store.ts'
+import { type Row, type Statement, type Store, sql, statement, type Transaction } from '../store/store.ts'
 import { workspaceNotFound } from './workspace-rows.ts'
 
 export interface ChannelSettings {
@@ -109,6 +109,13 @@ export function createChannels(store: Store): Channels {
   }
 }
 
+/** The holder of the channels of a copied data folder: no platform claims them before they are added again. */
+const HELD_HOLDER = 'held'
+const FOR_EVER_MS = 8_000_000_000_000_000
+
+export const holdChannels = (problem: string): Statement =>
+  statement('update channels set holder = $1, holder_until = $2, problem = $3', [HELD_HOLDER, FOR_EVER_MS, problem])
+
 const COLUMNS = 'name, kind, token, account, workspace_id, settings, problem, created_at'
 
 function* insertChannel(channel: NewChannel, replace: boolean): Transaction<void> {
@@ -131,7 +138,8 @@ function* insertChannel(channel: NewChannel, replace: boolean): Transaction<void
     `insert into channels (name, kind, token, account, workspace_id, settings, created_at)
      values ($1, $2, $3, $4, $5, $6, now_ms())
      on conflict (name) do update set kind = excluded.kind, token = excluded.token, account = excluded.account,
-       workspace_id = excluded.workspace_id, settings = excluded.settings, problem = null`,
+       workspace_id = excluded.workspace_id, settings = excluded.settings, problem = null,
+       holder_until = case when channels.holder = '${HELD_HOLDER}' then 0 else channels.holder_until end`,
     [name, kind, token, account ? JSON.stringify(account) : null, workspaceId ?? null, JSON.stringify(settings)],
   )
 }

@@ -15,6 +15,7 @@ import {
   type WorkspaceConfigs,
 } from './config/workspace-configs.ts'
 import type { Homes } from './homes/homes.ts'
+import { toStoredFolder, withAbsoluteFolder } from './homes/stored-folders.ts'
 import { requireWorkingDir } from './homes/working-dir.ts'
 import type { Workspace, WorkspaceChange, WorkspaceLifecycle } from './workspace.ts'
 import {
@@ -45,14 +46,14 @@ export interface WorkspaceLifecycleOptions {
 const DELETED = { code: 'canceled', message: 'the workspace was deleted' }
 
 export function createWorkspaceLifecycle(options: WorkspaceLifecycleOptions): WorkspaceLifecycle {
-  const { store, configs, queues } = options
-  const required = (id: string) => store.read(() => requireWorkspace(id))
+  const { store, homes, configs, queues } = options
+  const required = async (id: string) => withAbsoluteFolder(homes.dataDir, await store.read(() => requireWorkspace(id)))
   return {
     async change(id, change) {
       const workspace = await required(id)
       if (change.workingDir !== undefined) requireWorkingDir(change.workingDir)
       const config = configChange(change)
-      const storeOnly = storeOnlyChange(change)
+      const storeOnly = storeOnlyChange(change, homes)
       // Rows first: a change that the store refuses must not be in the file already.
       if (Object.keys(storeOnly).length > 0) await store.write(() => changeStoreOnlySettings(id, storeOnly))
       if (Object.keys(config).length > 0) await changeConfigFile(workspace, config, options)
@@ -110,12 +111,15 @@ function configChange(change: WorkspaceChange): ConfigFileChange {
   }
 }
 
-function storeOnlyChange({ parentId, tier, permission, workingDir }: WorkspaceChange): StoreOnlyChange {
+function storeOnlyChange(
+  { parentId, tier, permission, workingDir }: WorkspaceChange,
+  { dataDir }: Homes,
+): StoreOnlyChange {
   return {
     ...(parentId !== undefined && { parentId }),
     ...(tier !== undefined && { tier }),
     ...(permission !== undefined && { permission }),
-    ...(workingDir !== undefined && { workingDir }),
+    ...(workingDir !== undefined && { workingDir: toStoredFolder([dataDir], workingDir) }),
   }
 }
 

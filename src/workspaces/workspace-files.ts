@@ -12,6 +12,7 @@ import { configErrorAt, WORKSPACE_CONFIG_FILE } from './config/config-file.ts'
 import { badConfigAsInvalidRequest, type ValidatedConfig, type WorkspaceConfigs } from './config/workspace-configs.ts'
 import { AUTH_TOKEN_FILE, type Homes, ignoreMissing, WORK_FOLDER, writeAtomically } from './homes/homes.ts'
 import { PATH_DEPTH_MAX, resolvePath } from './homes/safe-path.ts'
+import { toStoredFolder } from './homes/stored-folders.ts'
 import { requireWorkingDir } from './homes/working-dir.ts'
 import type { BackendCheck, Workspace } from './workspace.ts'
 import { changeStoreOnlySettings, requireWorkspace } from './workspace-rows.ts'
@@ -115,11 +116,13 @@ function toPathConflict(error: unknown, path: string): unknown {
  * move the working folder: a `working_dir` that the agent writes to the disk has no effect.
  */
 async function writeConfig(id: string, content: Buffer, options: WorkspaceFilesOptions): Promise<boolean> {
-  const { store, configs } = options
+  const { store, homes, configs } = options
   const { text, validated } = await validateConfigFile(id, content, options)
   const { workingDir } = validated.config
   await configs.save(id, text, validated)
-  if (workingDir !== undefined) await store.write(() => changeStoreOnlySettings(id, { workingDir }))
+  if (workingDir === undefined) return false
+  const stored = toStoredFolder([homes.dataDir], workingDir)
+  await store.write(() => changeStoreOnlySettings(id, { workingDir: stored }))
   return false
 }
 

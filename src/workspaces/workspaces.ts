@@ -6,10 +6,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { MoleculeError, toMoleculeError } from '../errors.ts'
 import { isWorkspaceId, workspaceId } from '../ids.ts'
 import type { Store } from '../store/store.ts'
-import { createCardFacts } from './card-facts.ts'
+import { type AddCardFacts, createCardFacts } from './card-facts.ts'
 import { type ConfigFileChange, changeConfig, DEFAULT_RUNTIME, WORKSPACE_CONFIG_FILE } from './config/config-file.ts'
 import { badConfigAsInvalidRequest, runtimeConfigOf, type WorkspaceConfigs } from './config/workspace-configs.ts'
 import type { Homes } from './homes/homes.ts'
+import { toStoredFolder, withAbsoluteFolder } from './homes/stored-folders.ts'
 import { defaultWorkingDir, requireWorkingDir } from './homes/working-dir.ts'
 import {
   type CreatedWorkspace,
@@ -39,8 +40,10 @@ export interface WorkspacesOptions {
 }
 
 export function createWorkspaces(options: WorkspacesOptions): Workspaces {
-  const { store, configs } = options
-  const addCardFacts = createCardFacts(store)
+  const { store, homes, configs } = options
+  const cardFacts = createCardFacts(store)
+  const addCardFacts: AddCardFacts = async (read) =>
+    (await cardFacts(read)).map((workspace) => withAbsoluteFolder(homes.dataDir, workspace))
   /** A config that is invalid shows in the status of its workspace, so only a store failure is thrown. */
   const refreshQuietly = (id: string) =>
     configs.refresh(id).catch((error) => {
@@ -91,7 +94,7 @@ async function provisionWorkspace(input: NewWorkspace, options: WorkspacesOption
   const { text, validated, workingDir } = await validateNew(input, options)
   const storeOnly: StoreOnlySettings = {
     tier: input.tier ?? DEFAULT_TIER,
-    workingDir: workingDir ?? defaultWorkingDir(homes, id),
+    workingDir: toStoredFolder([homes.dataDir], workingDir ?? defaultWorkingDir(homes, id)),
     ...(input.parentId !== undefined && { parentId: input.parentId }),
     ...(input.permission !== undefined && { permission: input.permission }),
     ...(input.team !== undefined && { team: input.team }),
@@ -108,7 +111,8 @@ async function provisionWorkspace(input: NewWorkspace, options: WorkspacesOption
   if (created === undefined)
     throw new MoleculeError('internal', `workspace ${id} disappeared right after it was created`)
   const namesakes = (await store.read(() => findIdsByName(created.name))).filter((other) => other !== id)
-  return { ...created, warnings: [...(validated.checked.warnings ?? []), ...namesakeWarning(created.name, namesakes)] }
+  const shown = withAbsoluteFolder(homes.dataDir, created)
+  return { ...shown, warnings: [...(validated.checked.warnings ?? []), ...namesakeWarning(created.name, namesakes)] }
 }
 
 /** Refuses an invalid workspace before anything is made. Returns the text of its `config.yaml`. */

@@ -23,7 +23,7 @@ before(async () => {
   const config = await loadConfig({ flags: { port: '0', 'data-dir': folder }, env: {} })
   const log = createLog('info', { write: (line) => logged.push(line) })
   const environment = { ...process.env, SOME_API_KEY: VARIABLE }
-  platform = await wire({ config, adminToken: ADMIN, log, environment })
+  platform = await wire({ config, adminToken: ADMIN, folder: { host: 'host', standing: 'same' }, log, environment })
 })
 after(async () => {
   await platform.close(1000)

@@ -33,7 +33,13 @@ before(async () => {
   const flags = { port: '0', 'data-dir': folder, 'max-block': '200ms' }
   const config = await loadConfig({ flags, env: {} })
   const log = createLog('error', { write: (line) => failures.push(line.slice(0, 2000)) })
-  platform = await wire({ config, adminToken: ADMIN, log, environment: process.env })
+  platform = await wire({
+    config,
+    adminToken: ADMIN,
+    folder: { host: 'host', standing: 'same' },
+    log,
+    environment: process.env,
+  })
   const mock = { name: 'mock', runtime: 'mock', max_concurrent_tasks: 64 }
   workspaceId = JSON.parse((await post('/workspaces', Buffer.from(JSON.stringify(mock)))).text).id
   changedId = JSON.parse((await post('/workspaces', Buffer.from('{"name":"changed","runtime":"mock"}'))).text).id

@@ -4,6 +4,7 @@ import type { DefineCommand } from '../command-context.ts'
 
 export const define: DefineCommand = (command, _openContext, terminal) => {
   for (const setting of PLATFORM_SETTINGS) command.option(flagsOf(setting), helpOf(setting))
+  command.option('--as <what>', 'what the data folder is when it was made elsewhere: copy or move')
   command.action(async (options: UpFlags) => {
     const { up } = await import('../up/up.ts')
     const verbose = command.optsWithGlobals()['verbose'] === true

@@ -3,7 +3,7 @@
  * held until the process ends. The system releases it even after `kill -9`, so a stale lock cannot exist.
  * `platform.json` beside it tells other commands which process holds the lock and at which URL it listens.
  */
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { MoleculeError } from '../../errors.ts'
@@ -45,7 +45,7 @@ export function openDataFolder(path: string): DataFolder {
     path,
     mended,
     announce(platform) {
-      writeFileAtomically(announcementPath(path), `${JSON.stringify(platform)}\n`)
+      writeFileAtomically(announcementPath(path), `${JSON.stringify({ ...platform, folder: inodeOf(path) })}\n`)
     },
     release() {
       if (released) return
@@ -59,7 +59,9 @@ export function openDataFolder(path: string): DataFolder {
 /** The platform that holds the folder; undefined when none does, or when it has not announced itself yet. */
 export function readRunningPlatform(path: string): RunningPlatform | undefined {
   try {
-    const value = JSON.parse(readFileSync(announcementPath(path), 'utf8')) as Partial<RunningPlatform> | null
+    const value = JSON.parse(readFileSync(announcementPath(path), 'utf8')) as Partial<Announcement> | null
+    // Prevents `molecule stop` on a copied folder from stopping the platform of the original.
+    if (value?.folder !== undefined && value.folder !== inodeOf(path)) return undefined
     if (!Number.isSafeInteger(value?.pid) || !URL.canParse(String(value?.url))) return undefined
     const text = (key: 'startedAt' | 'startTime' | 'bootId') => String(value?.[key] ?? '')
     const { pid, url } = value as RunningPlatform
@@ -67,6 +69,28 @@ export function readRunningPlatform(path: string): RunningPlatform | undefined {
   } catch {
     // Missing or unreadable: the caller's message does without it.
     return undefined
+  }
+}
+
+interface Announcement extends RunningPlatform {
+  /** Absent in files of earlier versions. */
+  readonly folder: string
+}
+
+/** Names a folder on this machine: a copy has another one, a renamed folder the same. */
+export function inodeOf(path: string): string {
+  const { dev, ino } = statSync(path, { bigint: true })
+  return `${dev}:${ino}`
+}
+
+/** Whether a process uses the folder. False where there is none. */
+export function isFolderLocked(path: string): boolean {
+  if (!existsSync(join(path, 'lock'))) return false
+  try {
+    takeLock(path).close()
+    return false
+  } catch (error) {
+    return error instanceof MoleculeError && error.code === 'in_use'
   }
 }
 

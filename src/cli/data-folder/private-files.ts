@@ -14,7 +14,7 @@ const ROOT_UID = 0
 /** Names of what the platform keeps in a data folder; `molecule.log.1` to `.4` and temporary files begin alike. */
 const OWN_NAMES = new Set([
   ...['admin-token', 'molecule.yaml', 'cli.json', 'molecule.db', 'molecule.db-wal', 'molecule.db-shm'],
-  ...['platform.json', 'adapters.json', 'lock', 'host-id', 'bridge.log'],
+  ...['platform.json', 'adapters.json', 'lock', 'host-id', 'host-place.json', 'bridge.log'],
   ...['processes', 'workspaces', 'templates', 'adapters', 'trash', 'bridge', 'outbox'],
 ])
 const OWN_LOG = /^(?:molecule|bridge)\.log\.\d$/

@@ -18,6 +18,7 @@ import { closeNow, ignoreClosedOutput, listenForStopSignals } from '../terminal/
 import type { Environment, Terminal } from '../terminal/terminal.ts'
 import type { Platform, WireOptions } from '../wire.ts'
 import { exposureWarning } from './exposure.ts'
+import { type SettledFolder, settleFolder, standingText } from './folder-standing.ts'
 import { findPortHolder } from './port-holder.ts'
 
 export interface UpOptions {
@@ -36,7 +37,8 @@ export async function up({ flags, verbose, terminal, onStarted }: UpOptions): Pr
   const logFile = openLogFile({ path: join(config.dataDir, LOG_FILE), terminal, verbose })
   try {
     const log = createLog(config.logLevel, logFile)
-    await run({ config, folder, log, terminal, onStarted })
+    const settled = await settleFolder({ dataDir: config.dataDir, as: flags['as'], terminal })
+    await run({ config, folder, settled, log, terminal, onStarted })
   } finally {
     logFile.close()
     folder.release()
@@ -46,12 +48,14 @@ export async function up({ flags, verbose, terminal, onStarted }: UpOptions): Pr
 async function run({
   config,
   folder,
+  settled,
   log,
   terminal,
   onStarted,
 }: {
   config: PlatformConfig
   folder: DataFolder
+  settled: SettledFolder
   log: MaskingLog
   terminal: Terminal
   onStarted: UpOptions['onStarted']
@@ -63,6 +67,8 @@ async function run({
     )
   const exposure = exposureWarning(config.host)
   if (exposure !== undefined) log.warn({ host: config.host }, exposure)
+  const standing = standingText(settled, { isShared: config.database !== undefined })
+  if (standing !== undefined) log.warn({ dataDir: config.dataDir }, standing)
   const adminToken = ensureAdminToken(config.dataDir, terminal.env['MOLECULE_ADMIN_TOKEN'], log)
   log.hide(adminToken.token)
   const logCrash = (err: Error) => log.error({ err }, 'the platform crashes because of a defect')
@@ -71,7 +77,14 @@ async function run({
   const stop = listenForStopSignals()
   try {
     const environment = terminal.env
-    const options = { config, adminToken: adminToken.token, log, environment, ...crashPoint(environment) }
+    const options = {
+      config,
+      adminToken: adminToken.token,
+      folder: settled,
+      log,
+      environment,
+      ...crashPoint(environment),
+    }
     const platform = await startPlatform(options)
     const identity = { startTime: (await startTimeOf(process.pid)) ?? '', bootId: await bootId() }
     folder.announce({ pid: process.pid, url: platform.url, startedAt: new Date().toISOString(), ...identity })
@@ -108,7 +121,8 @@ async function startPlatform(options: WireOptions): Promise<Platform> {
   try {
     return await wire(options)
   } catch (thrown) {
-    if (thrown instanceof MoleculeError && thrown.code === 'in_use') throw portTakenError(thrown)
+    if (thrown instanceof MoleculeError && thrown.code === 'in_use' && thrown.details['port'] !== undefined)
+      throw portTakenError(thrown)
     throw thrown
   }
 }

@@ -37,9 +37,11 @@ export interface HintsOptions {
   readonly connector: Connector
   readonly clock: Clock
   readonly log: Log
+  /** Prepares the connection further: it is open as long as this process runs. */
+  readonly prepare?: ((connection: PostgresConnection) => Promise<void>) | undefined
 }
 
-export function createHints({ connector, clock, log }: HintsOptions): Hints {
+export function createHints({ connector, clock, log, prepare: prepareFurther }: HintsOptions): Hints {
   const callbacks = new Set<HintCallback>()
   let pending = new Set<string>()
   let sending: Promise<void> | undefined
@@ -54,6 +56,7 @@ export function createHints({ connector, clock, log }: HintsOptions): Hints {
       notifyListeners(payload === ANY_WORKSPACE ? ANY_WORKSPACE : payload.split(','))
     })
     await connection.control(`listen ${CHANNEL}`)
+    await prepareFurther?.(connection)
     // Hints from the time without a connection are lost: any workspace may have changed.
     if (hasListened) notifyListeners(ANY_WORKSPACE)
     hasListened = true

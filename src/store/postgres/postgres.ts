@@ -11,6 +11,7 @@ import type { Connector } from './connector.ts'
 import { createConnector } from './connector.ts'
 import { unavailable } from './errors.ts'
 import { createHints } from './hints.ts'
+import { createHostLock } from './host-lock.ts'
 import { createReaders } from './readers.ts'
 import { createReconnectingLink } from './reconnecting-link.ts'
 import { createWriteLane, type WriteLane } from './write-lane.ts'
@@ -23,17 +24,23 @@ export interface PostgresOptions {
   readonly url: string
   readonly clock: Clock
   readonly log: Log
+  /** The id of the data folder. No second folder with it may use the database; unset = not checked. */
+  readonly host?: string
   /** Connections for writes with a key. */
   readonly lanes?: number
   readonly readers?: number
 }
 
-/** Rejects with `bad_config` for an invalid address, with `store_unavailable` when no server answers there. */
+/**
+ * Rejects with `bad_config` for an invalid address, with `store_unavailable` when no server answers there, with `in_use`
+ * when another platform with the same host id uses the database.
+ */
 export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const { url, clock, log, lanes = LANES_DEFAULT, readers: readerCount = READERS_DEFAULT } = options
   const connector = createConnector(url, clock)
   await migrate(connector)
-  const hints = createHints({ connector, clock, log })
+  const hostLock = options.host === undefined ? undefined : createHostLock({ host: options.host, clock, log })
+  const hints = createHints({ connector, clock, log, prepare: hostLock })
   try {
     await hints.start()
   } catch (error) {

@@ -12,6 +12,7 @@ import { backendOptions } from '../config/backend-options.ts'
 import { costUsdPerDayMax, PLATFORM_ONLY_KEYS, rateLimitPatienceMs } from '../config/config-file.ts'
 import type { WorkspaceConfigs } from '../config/workspace-configs.ts'
 import type { Homes } from '../homes/homes.ts'
+import { fromStoredFolder } from '../homes/stored-folders.ts'
 import { defaultWorkingDir, ensureWorkingDir } from '../homes/working-dir.ts'
 import { oncePerTick } from '../once-per-tick.ts'
 import type { BriefedBridge } from '../workspace.ts'
@@ -102,7 +103,9 @@ function createBaseBriefs(homes: Homes) {
       return last.brief
     }
     if (known.size >= BASE_BRIEFS_MAX) known.clear()
-    const brief = baseBrief(parseSettings(row), homes.path(id))
+    const settings = parseSettings(row)
+    const workingDir = fromStoredFolder(homes.dataDir, settings.workingDir)
+    const brief = baseBrief({ ...settings, workingDir }, homes.path(id))
     known.set(id, { row, brief })
     return brief
   }

@@ -20,6 +20,7 @@ const TEMPLATE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/
 const TRASH_KEPT_MS = 7 * 24 * 3600_000
 
 export interface Homes {
+  readonly dataDir: string
   /** The workspace's folder. It does not exist when the workspace belongs to another host of the same store. */
   path(id: string): string
   configPath(id: string): string
@@ -39,10 +40,11 @@ export interface Homes {
 
 export function createHomes(dataDir: string): Homes {
   const trashDir = join(dataDir, 'trash')
-  const path = (id: string) => join(dataDir, 'workspaces', folderName(id))
+  const path = (id: string) => join(dataDir, workspaceFolder(id))
   const configPath = (id: string) => join(path(id), WORKSPACE_CONFIG_FILE)
   const templates = join(dataDir, 'templates')
   return {
+    dataDir,
     path,
     configPath,
     stamp(id) {
@@ -75,6 +77,9 @@ export function createHomes(dataDir: string): Homes {
 }
 
 const folderName = (id: string): string => id.replace('ws_', 'ws-')
+
+/** Relative to the data folder. */
+export const workspaceFolder = (id: string): string => join('workspaces', folderName(id))
 
 async function requireTemplate(templates: string, template: string): Promise<string> {
   const found = TEMPLATE_NAME.test(template) && (await isFolder(join(templates, template)))
