@@ -1,4 +1,5 @@
 /** The calls of the platform client about schedules. */
+import { allPages, type Paged, withAfter } from './pages.ts'
 
 interface ScheduleRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
@@ -47,6 +48,10 @@ export interface ScheduleView extends Required<Omit<NewSchedule, 'webhook' | 'te
   } | null
 }
 
+interface ScheduleViews extends Paged {
+  readonly schedules: readonly ScheduleView[]
+}
+
 export function scheduleCalls(call: (request: ScheduleRequest) => Promise<unknown>): ScheduleCalls {
   const at = (id: string, below = '') => `/schedules/${encodeURIComponent(id)}${below}`
   return {
@@ -58,7 +63,9 @@ export function scheduleCalls(call: (request: ScheduleRequest) => Promise<unknow
       })) as ScheduleView & { readonly webhook_secret?: string },
     async listSchedules(workspaceId) {
       const query = workspaceId === undefined ? '' : `?${new URLSearchParams({ workspace: workspaceId })}`
-      return ((await call({ method: 'GET', path: `/schedules${query}` })) as { schedules: ScheduleView[] }).schedules
+      const read = async (after: string | undefined) =>
+        (await call({ method: 'GET', path: withAfter(`/schedules${query}`, after) })) as ScheduleViews
+      return (await allPages(read)).flatMap(({ schedules }) => schedules)
     },
     changeSchedule: async (id, change) =>
       (await call({ method: 'PATCH', path: at(id), body: JSON.stringify(change) })) as ScheduleView,

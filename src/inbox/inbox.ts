@@ -171,6 +171,8 @@ export interface TaskView {
   readonly historyLength?: number
   /** False: artifacts are neither read nor shown. */
   readonly artifacts?: boolean
+  /** A reply with more bytes is neither read nor shown: for lists, which show the first words. */
+  readonly replyBytesMax?: number
   /** The reader is the owner: show what the program printed when it failed. */
   readonly detail?: boolean
 }

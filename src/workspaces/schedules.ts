@@ -6,6 +6,7 @@
  */
 import { MoleculeError } from '../errors.ts'
 import { ulid } from '../ids.ts'
+import { withinPage } from '../store/page-budget.ts'
 import { type Row, type Statement, type Store, sql, statement, type Transaction } from '../store/store.ts'
 import { workspaceNotFound } from './workspace-rows.ts'
 
@@ -51,13 +52,25 @@ export type ScheduleChange = Partial<Omit<ScheduleDraft, 'workspaceId' | 'webhoo
   readonly paused?: boolean
 }
 
+export interface ScheduleQuery {
+  readonly workspaceId?: string | undefined
+  /** The id of the last schedule of the page before. */
+  readonly after?: string | undefined
+}
+
+export interface SchedulePage {
+  readonly schedules: readonly Schedule[]
+  /** The `after` of the next page; absent on the last one. */
+  readonly next?: string
+}
+
 export interface Schedules {
   /** Throws `invalid_request` for a pattern or a time zone that is not one. */
   create(draft: ScheduleDraft): Promise<Schedule>
   /** Throws `not_found`. */
   get(id: string): Promise<Schedule>
-  /** Oldest first; of one workspace or of all. */
-  list(workspaceId?: string): Promise<Schedule[]>
+  /** A page, oldest first; of one workspace or of all. It ends at 30 schedules or at 1 MiB of text. */
+  list(query?: ScheduleQuery): Promise<SchedulePage>
   /** A resumed schedule is the work of `tokenId` from now on. */
   change(id: string, change: ScheduleChange, tokenId?: string): Promise<Schedule>
   /** False if there is none. */
@@ -81,6 +94,8 @@ export const SCHEDULE_PUSH_ID = 'schedule'
 /** At the limit, `create` refuses a new one. */
 export const SCHEDULES_MAX = 1000
 const DUE_AT_ONCE = 100
+/** Of a page. A reader shows the last answer of each, so a page of a thousand would read a thousand answers. */
+const LISTED_AT_ONCE = 30
 
 export function createSchedules({ store, nowMs }: { readonly store: Store; readonly nowMs: () => number }): Schedules {
   return {
@@ -89,7 +104,7 @@ export function createSchedules({ store, nowMs }: { readonly store: Store; reado
       return store.write(() => insertSchedule(`sch_${ulid()}`, draft, nextAtMs))
     },
     get: (id) => store.read(() => requireSchedule(id)),
-    list: (workspaceId) => store.read(() => listSchedules(workspaceId)),
+    list: (query = {}) => store.read(() => listSchedules(query)),
     async change(id, change, tokenId) {
       const known = await store.read(() => requireSchedule(id))
       const changed = { ...known, ...change }
@@ -169,12 +184,25 @@ function* requireSchedule(id: string): Transaction<Schedule> {
   return toSchedule(row)
 }
 
-function* listSchedules(workspaceId: string | undefined): Transaction<Schedule[]> {
+/** The keys of a page. */
+const keysOf = (condition: string): string =>
+  `select id, octet_length(text) as bytes from schedules where id > $1 ${condition} order by id limit ${LISTED_AT_ONCE}`
+
+const pageOf = (condition: string): string =>
+  `select ${COLUMNS} from schedules where id in (select k.id from (${withinPage(keysOf(condition), 'p.id')}) k) order by id`
+
+const [PAGE, PAGE_OF_WORKSPACE] = [pageOf(''), pageOf('and workspace_id = $2')]
+
+function* listSchedules({ workspaceId, after = '' }: ScheduleQuery): Transaction<SchedulePage> {
   const rows =
-    workspaceId === undefined
-      ? yield* sql(`select ${COLUMNS} from schedules order by id limit ${SCHEDULES_MAX}`)
-      : yield* sql(`select ${COLUMNS} from schedules where workspace_id = $1 order by id`, [workspaceId])
-  return rows.map(toSchedule)
+    workspaceId === undefined ? yield* sql(PAGE, [after]) : yield* sql(PAGE_OF_WORKSPACE, [after, workspaceId])
+  const schedules = rows.map(toSchedule)
+  const last = schedules.at(-1)?.id
+  if (last === undefined) return { schedules }
+  const [more] = yield* sql("select id from schedules where id > $1 and ($2 = '' or workspace_id = $2) limit 1", [
+    ...[last, workspaceId ?? ''],
+  ])
+  return more === undefined ? { schedules } : { schedules, next: last }
 }
 
 interface ScheduleUpdate {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { type PlatformUnderTest, startPlatformFor } from '../harness/platform.ts'
+import { type PlatformUnderTest, startPlatformFor, waitForFinalTask } from '../harness/platform.ts'
 
 const PAGE_BYTES = 1024 * 1024
 const TASKS = 12
@@ -71,4 +71,33 @@ test('PL-23 lists, replays and downloads of tasks with large artifacts are cut b
   const grown = residentBytes(platform) - before
   assert.ok(grown < TASKS * LARGE_BYTES * 4, `the platform grew by ${Math.round(grown / 1e6)} MB`)
   t.diagnostic(`another caller waited ${heldMs.toFixed(0)} ms at most; memory grew by ${Math.round(grown / 1e6)} MB`)
+})
+
+test('PL-23 RE-9 lists of schedules read no large answers, however many are asked for at once', {
+  timeout: 110_000,
+}, async (t) => {
+  const platform = await startPlatformFor(t)
+  const id = await platform.exec(`head -c ${LARGE_BYTES} /dev/zero | tr '\\0' x`)
+  const { body: viewer } = await platform.request('POST', '/tokens', { name: 'v', role: 'viewer' })
+  const taskIds: string[] = []
+  for (let count = 0; count < TASKS; count++) {
+    const schedule = { cron: '0 0 1 1 *', text: `make ${count}` }
+    const { body } = await platform.request('POST', `/workspaces/${id}/schedules`, schedule)
+    taskIds.push((await platform.request('POST', `/schedules/${body.id}/run`)).body.task_id)
+    await waitForFinalTask(platform, id, taskIds.at(-1) ?? '')
+  }
+  const before = residentBytes(platform)
+  const list = async () => {
+    const response = await fetch(`${platform.url}/schedules`, { headers: { authorization: `Bearer ${viewer.token}` } })
+    return ((await response.json()) as { schedules: { last: { task_id: string; state: string } }[] }).schedules
+  }
+  const lists = await Promise.all(Array.from({ length: 8 }, list))
+  const grown = residentBytes(platform) - before
+  for (const schedules of lists)
+    assert.deepEqual(
+      schedules.map(({ last }) => [last.task_id, last.state]),
+      taskIds.map((taskId) => [taskId, 'TASK_STATE_COMPLETED']),
+    )
+  assert.ok(grown < TASKS * LARGE_BYTES, `the platform grew by ${Math.round(grown / 1e6)} MB`)
+  t.diagnostic(`memory grew by ${Math.round(grown / 1e6)} MB`)
 })

@@ -77,12 +77,14 @@ const SAID_BYTES_MAX = 64 * 1024
 
 /**
  * The newest messages of a task within the budget, and at least one, in any order. `$2` is how many envelopes the view
- * shows, `$3` is 1 when it shows replies; the history needs the last words of earlier turns. Otherwise one task with hundreds of messages of 8 MB would fill the memory.
+ * shows, `$3` is how many bytes a reply may have that it shows; the history needs the last words of earlier turns.
+ * Otherwise one task with hundreds of messages of 8 MB would fill the memory.
  * SQLite copies every column that a query with a window or an order uses: envelope and reply stay outside of both. The
  * `limit` keeps the planner from merging the innermost query into the one with the windows.
  */
 const MESSAGES_OF_TASK = `select k.id, k.n, k.total, case when k.age <= $2 then m.envelope end as envelope,
-    case when $3 = 1 or (k.age > 1 and $2 > 0 and octet_length(m.reply) <= ${SAID_BYTES_MAX}) then m.reply end as reply,
+    case when octet_length(m.reply) <= $3
+      or (k.age > 1 and $2 > 0 and octet_length(m.reply) <= ${SAID_BYTES_MAX}) then m.reply end as reply,
     m.asked
   from (select s.id, s.n, s.bytes, row_number() over (order by s.n desc) as age, count(*) over () as total,
       sum(s.bytes) over (order by s.n desc rows unbounded preceding) as bytes_through
@@ -93,8 +95,8 @@ const MESSAGES_OF_TASK = `select k.id, k.n, k.total, case when k.age <= $2 then 
 
 /** The task of a row that `findTask` returned. */
 export function* showTask(row: StoredTaskRow, view: TaskView): Transaction<Task> {
-  const { historyLength = HISTORY_MAX, artifacts = true } = view
-  const found = yield* sql<MessageRow>(MESSAGES_OF_TASK, [row.id, historyLength, artifacts ? 1 : 0])
+  const { historyLength = HISTORY_MAX, artifacts = true, replyBytesMax = REPLY_BYTES_MAX } = view
+  const found = yield* sql<MessageRow>(MESSAGES_OF_TASK, [row.id, historyLength, artifacts ? replyBytesMax : 0])
   const rows = found.length < 2 ? found : found.toSorted((a, b) => a.n - b.n)
   const waits = row.state === 'TASK_STATE_SUBMITTED' && row.status_message === null
   const waitingStatus = waits ? yield* whyWaiting(row) : undefined
@@ -112,6 +114,8 @@ export function* showTask(row: StoredTaskRow, view: TaskView): Transaction<Task>
 
 /** More messages than a task can have. */
 const HISTORY_MAX = 1_000_000_000
+/** More bytes than a reply can have. */
+const REPLY_BYTES_MAX = 1_000_000_000
 
 /** A task without its messages. */
 export interface TaskStanding extends TaskIds {

@@ -48,7 +48,7 @@ export const noDeadLetters: DeadLetters = {
 export const noSchedules: Schedules = {
   create: ({ workspaceId }) => rejectNotFound(workspaceId),
   get: rejectNotFound,
-  list: async () => [],
+  list: async () => ({ schedules: [] }),
   change: rejectNotFound,
   stopped: async () => [],
   remove: async () => false,

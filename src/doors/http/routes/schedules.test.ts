@@ -119,7 +119,7 @@ test('SC-1 a change names only its fields; a paused schedule shows no next time'
 test('SC-1 the list shows the last run of each schedule, with the beginning of its answer', async (t) => {
   const last = { lastAtMs: 1_700_000_001_000, lastTaskId: 't_1' }
   const { nextAtMs: _, ...ended } = SCHEDULE
-  const schedules = recordPart<Schedules>({ list: [{ ...SCHEDULE, ...last }, ended] })
+  const schedules = recordPart<Schedules>({ list: { schedules: [{ ...SCHEDULE, ...last }, ended], next: 'sch_2' } })
   const long = 'x'.repeat(198)
   const task: Task = {
     ...{ id: 't_1', contextId: 'c', status: { state: 'TASK_STATE_COMPLETED' } },
@@ -134,15 +134,16 @@ test('SC-1 the list shows the last run of each schedule, with the beginning of i
       { ...VIEW, last: shown },
       { ...VIEW, next_at: null },
     ],
+    next: 'sch_2',
   })
-  assert.deepEqual(schedules.take(), [['list', WORKSPACE_ID]])
-  assert.deepEqual(reception.take(), [['task', 't_1', { historyLength: 0 }]])
-  await call('GET /schedules')
-  assert.deepEqual(schedules.take(), [['list', undefined]])
+  assert.deepEqual(schedules.take(), [['list', { workspaceId: WORKSPACE_ID, after: undefined }]])
+  assert.deepEqual(reception.take(), [['task', 't_1', { historyLength: 0, replyBytesMax: 32 * 1024 }]])
+  await call('GET /schedules?after=sch_2')
+  assert.deepEqual(schedules.take(), [['list', { workspaceId: undefined, after: 'sch_2' }]])
 })
 
 test('SC-1 the last run shows why it failed, and that its task is no longer kept', async (t) => {
-  const schedules = recordPart<Schedules>({ list: [{ ...SCHEDULE, lastTaskId: 't_1' }] })
+  const schedules = recordPart<Schedules>({ list: { schedules: [{ ...SCHEDULE, lastTaskId: 't_1' }] } })
   const message = { messageId: 'm', role: 'ROLE_AGENT', parts: [{ text: 'the program is missing' }] } as const
   const failed: Task = { id: 't_1', contextId: 'c', status: { state: 'TASK_STATE_FAILED', message } }
   const lastOf = async (task: Task | undefined) => {

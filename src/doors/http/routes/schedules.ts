@@ -15,6 +15,8 @@ const ZONE_CHARACTERS_MAX = 60
 const URL_CHARACTERS_MAX = 2000
 /** Of the last answer, in a list. */
 const ANSWER_CHARACTERS_MAX = 200
+/** A larger answer is not read for a list: its task has it. */
+const ANSWER_BYTES_MAX = 32 * 1024
 
 const fields = {
   name: newWorkspaceSchema.shape.name,
@@ -59,13 +61,15 @@ export const scheduleRoutes = [
     method: 'get',
     path: '/schedules',
     access: 'schedule.read',
-    summary: 'The schedules of all workspaces, or of the one that `workspace` names',
-    success: [200, 'The schedules with their last results'],
+    summary: 'The schedules of all workspaces, or of the one that `workspace` names; `after` reads the next page',
+    success: [200, 'The schedules with their last results, and `next` where there are more'],
     async handle({ context, identity }, app) {
-      const all = await app.schedules.list(context.req.query('workspace'))
-      return context.json({
-        schedules: await Promise.all(all.map((schedule) => viewSchedule(schedule, identity, app))),
-      })
+      const { workspace: workspaceId, after } = context.req.query()
+      const { schedules, next } = await app.schedules.list({ workspaceId, after })
+      const shown: Awaited<ReturnType<typeof viewSchedule>>[] = []
+      // One after the other: a page that is read at once holds all its answers in memory.
+      for (const schedule of schedules) shown.push(await viewSchedule(schedule, identity, app))
+      return context.json({ schedules: shown, ...(next !== undefined && { next }) })
     },
   }),
   route({
@@ -117,13 +121,15 @@ const firstLine = (text: string): string =>
 
 const instant = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString())
 
+const LAST_ANSWER = { historyLength: 0, replyBytesMax: ANSWER_BYTES_MAX }
+
 /** A damaged reply must not take the whole list with it: its task is shown without the answer. */
 async function readLastTask(reception: AppContext['reception'], taskId: string): Promise<Task | undefined> {
   try {
-    return await reception.task(taskId, { historyLength: 0 })
+    return await reception.task(taskId, LAST_ANSWER)
   } catch (error) {
     if (!(error instanceof MoleculeError && error.code === 'reply_damaged')) throw error
-    return await reception.task(taskId, { historyLength: 0, artifacts: false })
+    return await reception.task(taskId, { ...LAST_ANSWER, artifacts: false })
   }
 }
 
