@@ -39,7 +39,7 @@ test(
     const path = `/workspaces/${id}`
     const url = platform.url + path
     const folder = (await platform.request('GET', path)).body.working_dir
-    execFileSync('mkfifo', [`${folder}/fifo`])
+    execFileSync('sh', ['-c', `mkfifo ${folder}/fifo`])
     const token = await workspaceToken(platform, id)
     const taskId = await sendWithoutWaiting(platform, id, 'go')
     const stateOf = async () => (await platform.request('GET', `/tasks/${taskId}`)).body.status.state

@@ -12,6 +12,7 @@ import { createWakeUp } from '../../../wait.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import { rolesOf } from '../../who-may.ts'
 import { viewWorkspaceFor } from '../routes/workspace-schema.ts'
+import { letOthersRun } from '../server/body.ts'
 import { errorAnswer } from '../server/errors.ts'
 import { reachable, requireOwnWorkspace } from '../server/reach.ts'
 import type { SseLimits } from '../server/sse.ts'
@@ -33,6 +34,8 @@ import type { PlatformWatch } from './platform-watch.ts'
 
 /** Unread messages of a client. A client that sends more of them is disconnected. */
 const UNREAD_MESSAGES_MAX = 16
+/** After this many names of a subscription other callers run: each name costs a query. */
+const NAMES_AT_ONCE = 20
 /** WebSocket close codes. */
 const POLICY_VIOLATION = 1008
 const INTERNAL_ERROR = 1011
@@ -45,6 +48,15 @@ export interface SocketReaderOptions {
   readonly clock: Clock
   readonly limits: SseLimits
   readonly log: Log
+  /** Limits what the messages of one token may ask for, over all its sockets. A client past a limit is disconnected. */
+  readonly subscriptionLimits: SubscriptionLimits
+}
+
+/** Both throw `too_many_requests`. */
+export interface SubscriptionLimits {
+  /** Counts the names of a message, before any of them is looked up. */
+  countNames(tokenId: string, names: number): void
+  countRefused(tokenId: string): void
 }
 
 export interface SocketReader {
@@ -154,11 +166,13 @@ async function run(state: SocketReaderState): Promise<void> {
 async function takeNextMessage(state: SocketReaderState): Promise<boolean> {
   const text = state.unread.shift()
   if (text === undefined) return false
+  const refusals = createRefusals(state)
   try {
-    await subscribe(state, readSubscription(text))
+    await subscribe(state, readSubscription(text), refusals)
   } catch (thrown) {
-    await refuse(state, thrown)
+    await refusals.add(thrown)
   }
+  refusals.writeLog()
   return true
 }
 
@@ -172,13 +186,22 @@ function readSubscription(text: string): Subscription {
   return validateBody(subscriptionSchema, body, 'a subscription')
 }
 
-async function subscribe(state: SocketReaderState, { subscribe: named, others }: Subscription): Promise<void> {
-  for (const [name, seq] of Object.entries(named)) {
+async function subscribe(
+  state: SocketReaderState,
+  { subscribe: named, others }: Subscription,
+  refusals: Refusals,
+): Promise<void> {
+  const { subscriptionLimits, identity } = state.options
+  const entries = Object.entries(named)
+  subscriptionLimits.countNames(identity.tokenId, entries.length + 1)
+  for (const [index, [name, seq]] of entries.entries()) {
+    if (!state.isOpen) return
+    if (index % NAMES_AT_ONCE === NAMES_AT_ONCE - 1) await letOthersRun()
     try {
       if (name === PLATFORM_STREAM) await followPlatform(state)
       else await followLog(state, name, seq ?? undefined)
     } catch (thrown) {
-      await refuse(state, thrown, name)
+      await refusals.add(thrown, name)
     }
   }
   if (others === undefined) return
@@ -292,10 +315,40 @@ async function sendNextLogPage(state: SocketReaderState): Promise<boolean> {
   return true
 }
 
-async function refuse(state: SocketReaderState, thrown: unknown, workspaceId?: string): Promise<void> {
-  const error = toMoleculeError(thrown)
-  const { requestId, log } = state.options
-  log.info({ requestId, code: error.code, reason: error.message, workspaceId }, 'a subscription was refused')
+interface Refusals {
+  /** Tells the client; disconnects one that asks for too much. */
+  add(thrown: unknown, workspaceId?: string): Promise<void>
+  /** One line for all refusals of a message: a client chooses how many there are. */
+  writeLog(): void
+}
+
+function createRefusals(state: SocketReaderState): Refusals {
+  const { requestId, log, identity, subscriptionLimits } = state.options
+  let first: { readonly code: string; readonly reason: string; readonly workspaceId: string | undefined } | undefined
+  let count = 0
+  return {
+    async add(thrown, workspaceId) {
+      const error = toMoleculeError(thrown)
+      first ??= { code: error.code, reason: error.message, workspaceId }
+      count++
+      await sendRefusal(state, error, workspaceId)
+      if (error.code === 'too_many_requests') return state.socket.close(POLICY_VIOLATION, error.message)
+      // A client that slept for long asks for many rows that were pruned meanwhile.
+      if (error.code === 'pruned') return
+      try {
+        subscriptionLimits.countRefused(identity.tokenId)
+      } catch (limit) {
+        state.socket.close(POLICY_VIOLATION, (limit as MoleculeError).message)
+      }
+    },
+    writeLog() {
+      if (first !== undefined) log.info({ requestId, ...first, count }, 'a subscription was refused')
+    },
+  }
+}
+
+async function sendRefusal(state: SocketReaderState, error: MoleculeError, workspaceId?: string): Promise<void> {
+  const { requestId } = state.options
   const { status, body } = errorAnswer(error, requestId)
   const prunedSeq = error.details['prunedSeq']
   const pruned = typeof prunedSeq === 'number' ? { pruned_seq: prunedSeq } : {}

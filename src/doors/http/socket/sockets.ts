@@ -22,9 +22,10 @@ import { REQUEST_ID_PREFIX, writeAnswer } from '../server/answer.ts'
 import { type AuthRequest, type HttpAuth, requireOwnPage } from '../server/auth.ts'
 import { errorAnswer, logFailure } from '../server/errors.ts'
 import type { HostRule } from '../server/host-rule.ts'
+import { createRateLimit } from '../server/rate-limit.ts'
 import type { SseLimits } from '../server/sse.ts'
 import { createPlatformWatch, type PlatformWatch } from './platform-watch.ts'
-import { createSocketReader, type SocketReader } from './reader.ts'
+import { createSocketReader, type SocketReader, type SubscriptionLimits } from './reader.ts'
 
 /** Chosen from the protocols that a client offers; a token among them is never sent back. */
 const PROTOCOL = 'molecule'
@@ -41,6 +42,10 @@ const SWEEP_SOON_MS = 50
 /** A client that has not answered a close by then is disconnected. */
 const CLOSE_MS_MAX = 1000
 const RETRY_AFTER_MS = 10_000
+/** Names in the messages of one token: a page names each workspace once when it connects. */
+const NAMES_PER_MINUTE_MAX = 10_000
+/** Of these, names that it may not follow or that do not exist. */
+const REFUSED_PER_MINUTE_MAX = 500
 
 /** Close codes: the token was revoked; the platform stops. */
 const REVOKED = 4401
@@ -81,6 +86,7 @@ export function createSockets(options: SocketsOptions): Sockets {
   })
   const open = new Set<OpenSocket>()
   const platform = createPlatformWatch(options)
+  const subscriptionLimits = createSubscriptionLimits(clock)
   const sweep = createLogSweep(open, options)
   const stopListening = activity.onChange((workspaceId) => {
     if (open.size === 0) return
@@ -104,7 +110,7 @@ export function createSockets(options: SocketsOptions): Sockets {
           // A socket that is upgraded after the door has closed would keep it open for ever.
           if (closed) return void raw.destroy()
           server.handleUpgrade(request, raw, head, (socket) =>
-            serveSocket(socket, { ...options, platform, identity, requestId, open }),
+            serveSocket(socket, { ...options, platform, subscriptionLimits, identity, requestId, open }),
           )
         },
         (thrown: unknown) => refuse({ request, raw, requestId }, thrown, options.log),
@@ -123,6 +129,18 @@ export function createSockets(options: SocketsOptions): Sockets {
       await Promise.all(all)
     },
   }
+}
+
+function createSubscriptionLimits(clock: Clock): SubscriptionLimits {
+  const names = createRateLimit(clock, {
+    timesMax: NAMES_PER_MINUTE_MAX,
+    message: `this token named more than ${NAMES_PER_MINUTE_MAX} streams within a minute`,
+  })
+  const refused = createRateLimit(clock, {
+    timesMax: REFUSED_PER_MINUTE_MAX,
+    message: `this token named more than ${REFUSED_PER_MINUTE_MAX} wrong streams within a minute`,
+  })
+  return { countNames: names.count, countRefused: refused.count }
 }
 
 async function identify(request: IncomingMessage, { auth, isOurHost }: SocketsOptions): Promise<Identity> {
@@ -155,6 +173,7 @@ function requireBelowSocketLimits(open: ReadonlySet<OpenSocket>, identity: Ident
 
 interface ServeSocketOptions extends SocketsOptions {
   readonly platform: PlatformWatch
+  readonly subscriptionLimits: SubscriptionLimits
   readonly identity: Identity
   readonly requestId: string
   readonly open: Set<OpenSocket>
