@@ -229,6 +229,9 @@ test('SC-1 PL-12 a schedule whose token has expired is not due any more, needs a
   assert.deepEqual([stopped?.id, stopped?.paused, stopped?.stoppedAtMs], [id, true, clock.nowMs()])
   assert.deepEqual([stopped?.note, others], ['the token that made it has expired', []])
   assert.deepEqual(await schedules.stopped('ws_other'), [])
+  const gone = { code: 'unauthenticated', message: 'the token was revoked' }
+  await assert.rejects(schedules.change(id, { paused: false }, 'a revoked token'), gone)
+  await assert.rejects(schedules.create({ ...draft, tokenId: 'a revoked token' }), gone)
   const resumed = await schedules.change(id, { paused: false }, 'admin')
   assert.deepEqual([resumed.paused, resumed.note, resumed.stoppedAtMs], [false, undefined, undefined])
   clock.advance(HOUR_MS)

@@ -8,6 +8,7 @@ import { MoleculeError } from '../errors.ts'
 import { ulid } from '../ids.ts'
 import { withinPage } from '../store/page-budget.ts'
 import { type Row, type Statement, type Store, sql, statement, type Transaction } from '../store/store.ts'
+import { ADMIN_TOKEN_ID } from './tokens.ts'
 import { workspaceNotFound } from './workspace-rows.ts'
 
 /** What happens to a time at which no platform ran: one message later, or none. */
@@ -158,6 +159,7 @@ const COLUMNS = `id, workspace_id, name, cron, time_zone, text, missed, same_con
 
 function* insertSchedule(id: string, draft: ScheduleDraft, nextAtMs: number | undefined): Transaction<Schedule> {
   const { workspaceId } = draft
+  yield* requireToken(draft.tokenId)
   const [workspace] = yield* sql('select workspace_id from workspace_load where workspace_id = $1', [workspaceId])
   if (workspace === undefined) throw workspaceNotFound(workspaceId)
   const [count] = yield* sql<{ schedules: number }>('select count(*) as schedules from schedules')
@@ -176,6 +178,13 @@ function* insertSchedule(id: string, draft: ScheduleDraft, nextAtMs: number | un
     ],
   )
   return toSchedule(row as Row)
+}
+
+/** Prevents a schedule that nothing ends: another node may accept a revoked token for some seconds. */
+function* requireToken(id: string | undefined): Transaction<void> {
+  if (id === undefined || id === ADMIN_TOKEN_ID) return
+  const [token] = yield* sql('select id from tokens where id = $1', [id])
+  if (token === undefined) throw new MoleculeError('unauthenticated', 'the token was revoked')
 }
 
 function* requireSchedule(id: string): Transaction<Schedule> {
@@ -216,6 +225,7 @@ const WAS_STOPPED = 'stopped_at is not null and $10 = 1'
 
 function* updateSchedule(schedule: Schedule, { nextAtMs, resumer }: ScheduleUpdate): Transaction<Schedule> {
   const { id, name, cron, timeZone, text, missed, sameConversation, paused } = schedule
+  yield* requireToken(resumer?.tokenId)
   const [row] = yield* sql(
     `update schedules set name = $2, cron = $3, time_zone = $4, text = $5, missed = $6, same_conversation = $7,
        paused = case when stopped_at is not null and $10 = 0 then 1 else $8 end, next_at = $9,

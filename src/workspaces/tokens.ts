@@ -42,12 +42,17 @@ export interface TokenGrant {
   readonly secretId?: string
 }
 
+/** The admin token of the data folder, which has no row and ends only with the platform. */
+export const ADMIN_TOKEN_ID = 'admin'
+
 /** Conversation tokens have no row. Their ids begin with this. */
 export const CONVERSATION_TOKEN_ID_PREFIX = 'conversation:'
 
 /** A conversation token that was issued for a turn counts as its conversation: the conversation outlives it. */
-export const grantOf = ({ tokenId, secretId, principal }: Identity): TokenGrant =>
-  tokenId.startsWith(CONVERSATION_TOKEN_ID_PREFIX) ? { tokenId: principal } : { tokenId, secretId }
+export function grantOf({ tokenId, secretId, principal }: Identity): TokenGrant {
+  if (tokenId.startsWith(CONVERSATION_TOKEN_ID_PREFIX)) return { tokenId: principal }
+  return tokenId === ADMIN_TOKEN_ID ? { tokenId } : { tokenId, secretId }
+}
 
 /** `create` checks which fields the role needs. */
 export interface NewToken {

@@ -10,6 +10,7 @@ import { ulid } from '../../ids.ts'
 import { type Log, silentLog } from '../../log.ts'
 import type { Store, Transaction } from '../../store/store.ts'
 import {
+  ADMIN_TOKEN_ID,
   type BrowserLogin,
   type Identity,
   LOGIN_CODE_MS,
@@ -31,7 +32,6 @@ const SECRET_CHARACTERS_MAX = 512
 const TOUCH_MS = 60_000
 /** Tokens whose last use is in memory. At the limit the map is cleared, and each token is written once more. */
 const TOUCHED_MAX = 10_000
-const ADMIN_ID = 'admin'
 
 export interface TokenStoreOptions {
   readonly store: Store
@@ -44,7 +44,7 @@ export interface TokenStoreOptions {
 
 export function createTokens({ store, clock, adminToken, conversations, log = silentLog }: TokenStoreOptions): Tokens {
   const adminHash = hash(adminToken)
-  const admin = rows.personIdentity({ tokenId: ADMIN_ID, secretId: ADMIN_ID, name: ADMIN_ID, role: 'admin' })
+  const admin = rows.personIdentity({ tokenId: ADMIN_TOKEN_ID, secretId: ADMIN_TOKEN_ID, name: ADMIN_TOKEN_ID, role: 'admin' })
   const verified = createVerificationCache(clock)
   const touch = createTouch({ store, clock, log })
   const findValid = (identities: readonly Identity[]) => store.read(() => findValidSecrets(identities, clock.nowMs()))
@@ -108,7 +108,7 @@ export function createTokens({ store, clock, adminToken, conversations, log = si
     },
     // The admin token is valid while this process runs.
     onRevoked: (identity, callback) =>
-      identity.tokenId === ADMIN_ID ? () => undefined : revocations.watch(identity, callback),
+      identity.tokenId === ADMIN_TOKEN_ID ? () => undefined : revocations.watch(identity, callback),
   }
 }
 

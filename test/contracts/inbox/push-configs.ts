@@ -171,6 +171,10 @@ export function pushConfigTests(harness: InboxHarness): void {
     const [revoked, rotated, expired, other] = [await claimed(), await claimed(), await claimed(), await claimed()]
     await tokens.revoke(revoked.tokenId)
     assert.deepEqual(await revoked.failed(), [false, 'the token was revoked'])
+    const { workspaceId, config } = await made()
+    const late = { workspaceId, version: '1.0', config, afterSeq: 0 } as const
+    const setBy = { tokenId: revoked.tokenId, secretId: 'known to another node' }
+    await assert.rejects(pushConfigs.put({ ...late, setBy }), hasCode('unauthenticated'))
     await tokens.rotate(rotated.tokenId, 60_000)
     assert.deepEqual(await rotated.failed(), [true, undefined], 'within the overlap')
     await harness.sql('update tokens set old_until = 1 where id = $1', rotated.tokenId)
