@@ -18,6 +18,8 @@ export const COUNTERS = {
   molecule_tokens_total: 'Tokens that turns reported, by direction.',
   molecule_http_requests_total: 'Answered HTTP requests, by class of status.',
   molecule_grpc_requests_total: 'Answered gRPC calls, by status.',
+  molecule_store_slow_commits_total: 'Commits of the store that took longer than 100 ms.',
+  molecule_store_wal_held_total: 'Times that a foreign reader kept the write-ahead log above its limit.',
 } as const satisfies Readonly<Record<`molecule_${string}_total`, string>>
 
 export type CounterName = keyof typeof COUNTERS

@@ -71,7 +71,7 @@ export async function wire(options: WireOptions): Promise<Platform> {
   const { config, adminToken, folder, log, environment, onCheckpoint = () => undefined } = options
   const [clock, metrics] = [systemClock, createMetrics()]
   const { host, formerHost } = folder
-  const opened = await openStoreAndBackends(options)
+  const opened = await openStoreAndBackends(options, metrics)
   const { processes, orphansReaped, build, checks, backendTraits, adapterChanges, agents, runtimes } = opened
 
   const space = await watchFreeSpace({ ...config, bytesMin: config.minFreeBytes, clock, log })
@@ -136,8 +136,8 @@ export async function wire(options: WireOptions): Promise<Platform> {
 }
 
 /** The store first: a copy on the database of its original is refused there, before it could kill any process. */
-async function openStoreAndBackends(options: WireOptions) {
-  const store = await openStore(options.config, options)
+async function openStoreAndBackends(options: WireOptions, metrics: Metrics) {
+  const store = await openStore(options.config, { ...options, metrics })
   try {
     return { store, ...(await wireBackends(options, options.folder.host)) }
   } catch (error) {
@@ -187,14 +187,16 @@ async function wireGrpc(
   return createGrpcDoor({ ...doorParts, host, port, clock: systemClock })
 }
 
+interface StoreParts extends Pick<WireOptions, 'folder' | 'log'> {
+  readonly metrics: Metrics
+}
+
 /** The store, ready for this data folder. */
-async function openStore(
-  { dataDir, database: url }: PlatformConfig,
-  options: Pick<WireOptions, 'folder' | 'log'>,
-): Promise<Store> {
-  const { folder, log } = options
+async function openStore({ dataDir, database: url }: PlatformConfig, parts: StoreParts): Promise<Store> {
+  const { folder, log, metrics } = parts
   const path = join(dataDir, 'molecule.db')
-  const store = url === undefined ? openSqlite({ path, clock: systemClock, log }) : await openDatabase(url, options)
+  const store =
+    url === undefined ? openSqlite({ path, clock: systemClock, log, metrics }) : await openDatabase(url, parts)
   try {
     await refuseLostStore({ store, dataDir, storeName: url === undefined ? `the store ${path}` : 'the database' })
     if (folder.standing === 'copy') await holdCopy(store)
@@ -209,14 +211,11 @@ async function openStore(
 }
 
 /** Loads the PostgreSQL client only when it is used: most installations have none. */
-async function openDatabase(
-  url: string,
-  { folder: { host }, log }: Pick<WireOptions, 'folder' | 'log'>,
-): Promise<Store> {
+async function openDatabase(url: string, { folder: { host }, log, metrics }: StoreParts): Promise<Store> {
   log.hide(url)
   const { password, searchParams } = new URL(url)
   log.hide(decodeURIComponent(password))
   log.hide(searchParams.get('password') ?? '')
   const { openPostgres } = await import('../store/postgres/postgres.ts')
-  return await openPostgres({ url, clock: systemClock, log, host })
+  return await openPostgres({ url, clock: systemClock, log, metrics, host })
 }

@@ -70,6 +70,11 @@ export interface Store {
    * Hints of this process are not delivered to it. The returned function stops listening.
    */
   listen(callback: (workspaceIds: readonly string[] | '*') => void): () => void
+  /**
+   * Does a slice of the engine's own housekeeping, and resolves with true while there is more to do. An engine that needs
+   * none has none. Never rejects for a reason that a caller could mend.
+   */
+  upkeep?(): Promise<boolean>
   /** Waits for the queued operations, then closes. Idempotent. */
   close(): Promise<void>
 }

@@ -12,6 +12,8 @@ export interface DatabaseProxy {
   loseCommitOf(text: string): Promise<void>
   /** From now on no answer of the database arrives, without an error, as in a database whose disk hangs. */
   stall(): void
+  /** From now on each COMMIT is answered this much later, as by a database on a slow disk. */
+  delayCommits(delayMs: number): void
   close(): Promise<void>
 }
 
@@ -27,6 +29,7 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
   const sockets = new Set<Socket>()
   let waiting: CommitToLose | undefined
   let isStalled = false
+  let commitDelayMs = 0
   const server = createServer((inner) => {
     const outer = connect(Number(port), hostname)
     const both = [inner, outer]
@@ -47,6 +50,8 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
     })
     outer.on('data', (chunk) => {
       if (isStalled) return
+      if (commitDelayMs > 0 && chunk.includes(COMMITTED))
+        return void setTimeout(() => inner.write(chunk), commitDelayMs)
       if (!hasSentText || waiting === undefined || !chunk.includes(COMMITTED)) return void inner.write(chunk)
       const { lost } = waiting
       waiting = undefined
@@ -66,6 +71,9 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
       }),
     stall() {
       isStalled = true
+    },
+    delayCommits(delayMs) {
+      commitDelayMs = delayMs
     },
     async close() {
       server.close()

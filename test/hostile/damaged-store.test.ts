@@ -1,12 +1,13 @@
 /** A store that is damaged or gone: the platform refuses with the file and the way back, and never goes on accepting. */
 import assert from 'node:assert/strict'
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import { type PlatformUnderTest, replyText, startPlatform } from '../harness/platform.ts'
 import { startPlatformProcess } from '../harness/platform-process.ts'
+import { waitUntil } from '../harness/wait.ts'
 
 /** A data folder whose platform answered some messages and was stopped. */
 async function usedFolder(t: TestContext) {
@@ -96,6 +97,41 @@ test('RE-10 a crashed store that is whole is checked and used', async (t) => {
   assert.equal(replyText(await platform.send(workspaceId, 'after')), 'after')
   assert.match(readFileSync(join(dataDir, 'molecule.log'), 'utf8'), /its pages were checked and are whole/)
   assert.deepEqual(await readyStatus(platform), [200, undefined])
+})
+
+/** A larger file is not checked before the start. The bytes after its last page take no space on the disk. */
+const LARGE_BYTES = 1.25 * 1024 ** 3
+
+test('RE-10 a crashed store that is too large to check at start is checked in the background, and damage is latched', async (t) => {
+  const { dataDir, path, workspaceId } = await usedFolder(t)
+  // No request of this test reads this index.
+  damage(path, 'deliveries_task')
+  truncateSync(path, LARGE_BYTES)
+  writeFileSync(`${path}-wal`, '')
+  const platform = await startPlatform({ dataDir })
+  t.after(() => platform.dispose())
+  const isDamaged = async () => {
+    const [status, reason] = await readyStatus(platform)
+    return status === 503 && reason.startsWith('the store is damaged')
+  }
+  await waitUntil(isDamaged, 'the check in the background finds the damage')
+  const message = { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'x' }] }
+  const { status, body } = await platform.rpc(workspaceId, 'SendMessage', { message })
+  assert.deepEqual([status, body.error.data[0].reason], [503, 'STORE_DAMAGED'])
+  assert.ok(readFileSync(join(dataDir, 'molecule.log'), 'utf8').includes(`the store ${path} is damaged`))
+})
+
+test('RE-10 a large crashed store that is whole is used while it is checked', async (t) => {
+  const { dataDir, path, workspaceId } = await usedFolder(t)
+  truncateSync(path, LARGE_BYTES)
+  writeFileSync(`${path}-wal`, '')
+  const platform = await startPlatform({ dataDir })
+  t.after(() => platform.dispose())
+  assert.equal(replyText(await platform.send(workspaceId, 'after')), 'after')
+  const log = () => readFileSync(join(dataDir, 'molecule.log'), 'utf8')
+  await waitUntil(() => log().includes('the pages of the store were checked and are whole'), 'the check ends')
+  assert.deepEqual(await readyStatus(platform), [200, undefined])
+  assert.equal(await platform.stop(), 0)
 })
 
 test('RE-10 an empty store beside workspace folders is refused, every time, and the old store works when it is back', async (t) => {

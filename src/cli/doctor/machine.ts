@@ -19,6 +19,7 @@ import type { Environment } from '../terminal/terminal.ts'
 import { findPortHolder } from '../up/port-holder.ts'
 import { examineCgroups } from './cgroups.ts'
 import type { Finding } from './finding.ts'
+import { examineStoreFiles } from './store-files.ts'
 
 const FREE_BYTES_MIN = 500 * 1024 * 1024
 /** Files of a folder whose sizes are added up; a larger folder is shown as "more than". */
@@ -34,6 +35,7 @@ export async function examineMachine(dataDir: string, env: Environment): Promise
     ...(await examineAdapters(dataDir)),
     ...(config === undefined ? [] : [await examineStore(dataDir, config.database), examinePort(dataDir, config)]),
     examineDisk(dataDir),
+    ...examineStoreFiles(dataDir),
     await examineCgroups(dataDir),
     examineSizes(dataDir),
   ]

@@ -83,6 +83,7 @@ export function createSweep(context: InboxContext, options: SweepOptions): Sweep
     await sendStoredDirectives(context, sendDirective)
     await fillAll()
     await options.scrub()
+    await context.store.upkeep?.()
   }
   const every = (delayMs: number, work: () => Promise<unknown>) =>
     later(delayMs, () => {

@@ -11,6 +11,7 @@ import { asConnectionError, closesConnection, unavailable } from './errors.ts'
 import type { Translate } from './statements.ts'
 
 const CLOSE_MS_MAX = 1000
+const COMMIT: Statement = { text: 'commit', values: [] }
 
 export interface PostgresConnection {
   /** The server's id of this session; a notification carries the id of its sender. */
@@ -42,6 +43,8 @@ export interface PostgresConnectionOptions {
   readonly translate: Translate
   /** A connection that does not answer within this time is lost. */
   readonly answerMs: number
+  /** Is told how long each commit took. */
+  readonly onCommit: (tookMs: number) => void
 }
 
 /** Wraps a client that has not connected yet. */
@@ -96,7 +99,7 @@ export function createConnection(client: Client, options: PostgresConnectionOpti
       return results.slice(before.length).map(({ rows }) => rows)
     },
     async commit() {
-      const [result] = await withTimeout(() => sendAll([translate({ text: 'commit', values: [] })]))
+      const [result] = await timed(options.onCommit, () => withTimeout(() => sendAll([translate(COMMIT)])))
       // PostgreSQL answers COMMIT of a failed transaction with "ROLLBACK" and no error: lost writes would count as
       // stored.
       if (result?.command !== 'COMMIT') throw unavailable('the transaction was rolled back by the database')
@@ -121,6 +124,13 @@ export function createConnection(client: Client, options: PostgresConnectionOpti
       cancelTimer()
     },
   }
+}
+
+async function timed<T>(onEnd: (tookMs: number) => void, work: () => Promise<T>): Promise<T> {
+  const startMs = performance.now()
+  const result = await work()
+  onEnd(performance.now() - startMs)
+  return result
 }
 
 export const answerTimeout = (address: string, waitedMs: number): MoleculeError =>

@@ -1,7 +1,7 @@
 /** Opens connections to one PostgreSQL server, with their timeouts. */
 import { Client } from 'pg'
-import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
+import { type SlowCommitsOptions, watchSlowCommits } from '../slow-commits.ts'
 import { statement } from '../store.ts'
 import { answerTimeout, createConnection, type PostgresConnection } from './connection.ts'
 import { asConnectionError, unavailable } from './errors.ts'
@@ -38,15 +38,19 @@ export interface Connector {
 }
 
 /** Throws `bad_config` for an invalid address. */
-export function createConnector(url: string, clock: Clock): Connector {
+export function createConnector(url: string, { clock, log, metrics }: SlowCommitsOptions): Connector {
   const translate = createTranslator()
+  const onCommit = watchSlowCommits({ clock, log, metrics })
   // Only host and port of the URL may be shown: the rest may contain a password.
   const { host, port } = newClient(url)
   const address = `${host}:${port}`
   return {
     async connect(timeouts = DEFAULT_TIMEOUTS) {
       const client = newClient(url)
-      const connection = createConnection(client, { clock, address, translate, answerMs: timeouts.answerMs })
+      const connection = createConnection(client, {
+        ...{ clock, address, translate, onCommit },
+        answerMs: timeouts.answerMs,
+      })
       const cancelTimer = clock.after(CONNECT_MS_MAX, () => connection.lose(answerTimeout(address, CONNECT_MS_MAX)))
       try {
         await client.connect()

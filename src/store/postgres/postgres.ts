@@ -5,6 +5,7 @@
  */
 import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
+import type { Metrics } from '../../metrics.ts'
 import { missingMigrations } from '../migrations.ts'
 import type { Store } from '../store.ts'
 import type { Connector } from './connector.ts'
@@ -26,6 +27,8 @@ export interface PostgresOptions {
   readonly log: Log
   /** The id of the data folder. No second folder with it may use the database; unset = not checked. */
   readonly host?: string
+  /** Counts slow commits. */
+  readonly metrics?: Pick<Metrics, 'count'>
   /** Connections for writes with a key. */
   readonly lanes?: number
   readonly readers?: number
@@ -37,7 +40,7 @@ export interface PostgresOptions {
  */
 export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const { url, clock, log, lanes = LANES_DEFAULT, readers: readerCount = READERS_DEFAULT } = options
-  const connector = createConnector(url, clock)
+  const connector = createConnector(url, options)
   await migrate(connector)
   const hostLock = options.host === undefined ? undefined : createHostLock({ host: options.host, clock, log })
   const hints = createHints({ connector, clock, log, prepare: hostLock })

@@ -8,6 +8,8 @@ import { createDamageLatch, type DamageLatch } from './damage.ts'
 export interface SqliteConnection {
   readonly database: DatabaseSync
   readonly damage: DamageLatch
+  /** Is told how long each commit took. */
+  readonly onCommit: (tookMs: number) => void
   nowMs(): bigint
   /** Prepares a text of the seam's SQL, once. */
   prepare(text: string): PreparedStatement
@@ -24,17 +26,25 @@ export interface PreparedStatement {
 /** A writer that meets a checkpoint of a reader waits this long; then the write fails with `store_unavailable`. */
 const BUSY_MS = 5000
 
+/** After a checkpoint SQLite cuts a larger write-ahead log to this size. */
+export const WAL_BYTES_MAX = 64 * 1024 * 1024
+
 export interface SqliteConnectionOptions {
   readonly path: string
   readonly nowMs: () => bigint
   readonly log?: Log | undefined
+  readonly onCommit: (tookMs: number) => void
 }
 
-export function openConnection({ path, nowMs, log }: SqliteConnectionOptions): SqliteConnection {
+export function openConnection({ path, nowMs, log, onCommit }: SqliteConnectionOptions): SqliteConnection {
   // Otherwise the umask decides who can read the store. SQLite gives -wal and -shm the mode of this file.
   closeSync(openSync(path, 'a', 0o600))
   const database = new DatabaseSync(path)
+  // Works for a new file only, before its first page is written: later, free pages could not be released.
+  database.exec('pragma auto_vacuum = incremental')
   database.exec(`pragma busy_timeout = ${BUSY_MS}; pragma journal_mode = wal; pragma synchronous = full`)
+  // Otherwise the log keeps the largest size it ever had.
+  database.exec(`pragma journal_size_limit = ${WAL_BYTES_MAX}`)
   // Otherwise SQLite writes the pages from before a savepoint to a temporary file.
   database.exec('pragma temp_store = memory')
   const prepared = new Map<string, PreparedStatement>()
@@ -49,6 +59,7 @@ export function openConnection({ path, nowMs, log }: SqliteConnectionOptions): S
   return {
     database,
     damage: createDamageLatch(path, log),
+    onCommit,
     nowMs,
     prepare,
     run: (text, values) => prepare(text).run(values, nowMs()),

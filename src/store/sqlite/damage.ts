@@ -8,14 +8,14 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import { type Log, silentLog } from '../../log.ts'
+import { type BackgroundCheck, startBackgroundCheck } from './background-check.ts'
+import { isDamage, SQLITE_CORRUPT } from './errors.ts'
 
-const SQLITE_CORRUPT = 11
-const SQLITE_NOTADB = 26
 /** Bridges and callers keep what they could not send; this is how often they try. */
 const DAMAGED_RETRY_AFTER_MS = 60_000
 /**
  * `quick_check` reads the whole file and holds the start: 0.3 s for 100 MB, 3.5 s for 1 GB (measured, cached pages). A
- * larger store is not checked; the log says how to check it by hand.
+ * larger store is checked in the background, and is used meanwhile.
  */
 const CHECKED_BYTES_MAX = 1024 ** 3
 
@@ -42,11 +42,6 @@ export function createDamageLatch(path: string, log: Log = silentLog): DamageLat
   }
 }
 
-export function isDamage(error: unknown): boolean {
-  const code = ((error as { errcode?: number }).errcode ?? 0) & 0xff
-  return code === SQLITE_CORRUPT || code === SQLITE_NOTADB
-}
-
 /** For the owner, on the terminal and in the log: the file and the way back. */
 export function startRefusal(path: string, cause: unknown): MoleculeError {
   const problem = cause instanceof Error ? cause.message : String(cause)
@@ -69,17 +64,19 @@ function runningRefusal(cause: unknown): MoleculeError {
 /** The write-ahead log is removed by a proper close. If it exists before the store is opened, the last process crashed. */
 export const wasNotClosed = (path: string): boolean => existsSync(`${path}-wal`)
 
-/** Throws when the pages of the store do not fit together. */
+interface CheckOptions {
+  readonly path: string
+  readonly clock: Clock
+  readonly log?: Log | undefined
+}
+
+/** Throws when the pages of the store do not fit together. Returns the check that goes on, for a large store. */
 export function checkAfterCrash(
-  database: DatabaseSync,
-  { path, clock, log = silentLog }: { readonly path: string; readonly clock: Clock; readonly log?: Log | undefined },
-): void {
+  { database, damage }: { readonly database: DatabaseSync; readonly damage: DamageLatch },
+  { path, clock, log = silentLog }: CheckOptions,
+): BackgroundCheck | undefined {
   const { size: bytes } = statSync(path)
-  if (bytes > CHECKED_BYTES_MAX) {
-    const advice = `to check it, stop the platform and run: sqlite3 ${path} "pragma quick_check"`
-    log.warn({ path, bytes, advice }, 'the last platform did not close the store, which is too large to check at start')
-    return
-  }
+  if (bytes > CHECKED_BYTES_MAX) return checkLater(damage, { path, clock, log })
   const startMs = clock.monotonicMs()
   // With limit 1 it stops at the first problem.
   const row = database.prepare('pragma quick_check(1)').get() as { quick_check?: unknown } | undefined
@@ -87,4 +84,18 @@ export function checkAfterCrash(
   if (problem !== 'ok') throw startRefusal(path, problem)
   const tookMs = Math.round(clock.monotonicMs() - startMs)
   log.info({ path, bytes, tookMs }, 'the last platform did not close the store; its pages were checked and are whole')
+  return undefined
+}
+
+function checkLater(damage: DamageLatch, { path, clock, log = silentLog }: CheckOptions): BackgroundCheck {
+  log.warn({ path }, 'the last platform did not close the store; its pages are checked in the background')
+  const startMs = clock.monotonicMs()
+  const check = startBackgroundCheck(path)
+  void check.result.then(({ problem, failure }) => {
+    const tookMs = Math.round(clock.monotonicMs() - startMs)
+    if (problem !== undefined) damage.report(Object.assign(new Error(problem), { errcode: SQLITE_CORRUPT }))
+    else if (failure === undefined) log.info({ path, tookMs }, 'the pages of the store were checked and are whole')
+    else log.warn({ path, failure, advice: `sqlite3 ${path} "pragma quick_check"` }, 'the pages could not be checked')
+  })
+  return check
 }

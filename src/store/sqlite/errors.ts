@@ -1,7 +1,9 @@
 /** Maps SQLite's error codes: which errors can be retried, and which are defects of the program. */
 import { MoleculeError } from '../../errors.ts'
 
+export const SQLITE_CORRUPT = 11
 const SQLITE_FULL = 13
+const SQLITE_NOTADB = 26
 
 /** Primary result codes of a problem of the machine, not of the statement. */
 const MACHINE_CODES: ReadonlyMap<number, string> = new Map([
@@ -16,6 +18,12 @@ const MACHINE_CODES: ReadonlyMap<number, string> = new Map([
 
 export function isDiskFull(error: unknown): boolean {
   return ((error as { errcode?: number }).errcode ?? 0) % 256 === SQLITE_FULL
+}
+
+/** A page that is no valid page, or a file that is no database. */
+export function isDamage(error: unknown): boolean {
+  const code = ((error as { errcode?: number }).errcode ?? 0) & 0xff
+  return code === SQLITE_CORRUPT || code === SQLITE_NOTADB
 }
 
 /** An error of the machine becomes `store_unavailable`. Other errors, such as of a constraint, stay as they are. */

@@ -5,12 +5,16 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../../clock.ts'
-import type { Log } from '../../log.ts'
+import { type Log, silentLog } from '../../log.ts'
+import type { Metrics } from '../../metrics.ts'
+import { watchSlowCommits } from '../slow-commits.ts'
 import { GROUP_MS_MAX, GROUP_OPERATIONS_MAX, type Row, type Store, type Transaction } from '../store.ts'
+import type { BackgroundCheck } from './background-check.ts'
 import { openConnection, type SqliteConnection } from './connection.ts'
-import { checkAfterCrash, isDamage, startRefusal, wasNotClosed } from './damage.ts'
-import { asStoreError, isDiskFull } from './errors.ts'
+import { checkAfterCrash, startRefusal, wasNotClosed } from './damage.ts'
+import { asStoreError, isDamage, isDiskFull } from './errors.ts'
 import { migrate } from './migrate.ts'
+import { createSqliteUpkeep } from './upkeep.ts'
 
 /** A group waits for more operations while each turn of the event loop brings some, and at most this long. */
 const GATHER_MS_MAX = 1
@@ -19,6 +23,8 @@ export interface SqliteOptions {
   readonly path: string
   readonly clock: Clock
   readonly log?: Log
+  /** Counts slow commits, and a write-ahead log that cannot shrink. */
+  readonly metrics?: Pick<Metrics, 'count'>
 }
 
 interface SqliteOperation {
@@ -31,8 +37,9 @@ type OperationResult = { readonly value: unknown } | { readonly error: unknown }
 
 /** Throws `store_damaged`, with the way back, for a file that is damaged or no store. */
 export function openSqlite(options: SqliteOptions): Store {
-  const { clock } = options
-  const connection = openChecked(options)
+  const { clock, log = silentLog } = options
+  const { connection, check } = openChecked(options)
+  const doUpkeep = createSqliteUpkeep(connection, options)
   const queue: SqliteOperation[] = []
   let scheduled = false
   let closed = false
@@ -69,23 +76,38 @@ export function openSqlite(options: SqliteOptions): Store {
     // One process per data folder: there is no other process to notify.
     notify: () => undefined,
     listen: () => () => undefined,
+    async upkeep() {
+      if (closed || connection.damage.error !== undefined) return false
+      try {
+        return doUpkeep()
+      } catch (error) {
+        // A full disk, for example. The next slice tries again, and no message depends on it.
+        if (!connection.damage.report(error)) log.warn({ err: error }, 'the store could not be tidied up')
+        return false
+      }
+    },
     async close() {
       if (closed) return
       closed = true
       while (queue.length > 0) flush()
+      await check?.stop()
       connection.database.close()
     },
   }
 }
 
-function openChecked({ path, clock, log }: SqliteOptions): SqliteConnection {
+function openChecked({ path, clock, log = silentLog, metrics }: SqliteOptions): {
+  readonly connection: SqliteConnection
+  readonly check: BackgroundCheck | undefined
+} {
   const crashed = wasNotClosed(path)
   let connection: SqliteConnection | undefined
   try {
-    connection = openConnection({ path, nowMs: databaseTime(clock), log })
-    if (crashed) checkAfterCrash(connection.database, { path, clock, log })
+    const onCommit = watchSlowCommits({ clock, log, metrics })
+    connection = openConnection({ path, nowMs: databaseTime(clock), log, onCommit })
+    const check = crashed ? checkAfterCrash(connection, { path, clock, log }) : undefined
     migrate(connection)
-    return connection
+    return { connection, check }
   } catch (error) {
     connection?.database.close()
     throw isDamage(error) ? startRefusal(path, error) : error
@@ -163,11 +185,13 @@ function failGroup(connection: SqliteConnection, group: readonly SqliteOperation
   else for (const operation of group) commitWithSavepoints(connection, [operation])
 }
 
-function inTransaction<T>({ database }: SqliteConnection, work: () => T): T {
+function inTransaction<T>({ database, onCommit }: SqliteConnection, work: () => T): T {
   try {
     database.exec('begin immediate')
     const result = work()
+    const startMs = performance.now()
     database.exec('commit')
+    onCommit(performance.now() - startMs)
     return result
   } catch (error) {
     if (database.isTransaction) database.exec('rollback')
