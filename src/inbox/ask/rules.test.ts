@@ -171,7 +171,9 @@ test('PL-24 a refused pattern says whether another one would help, and names the
   await assert.rejects(allowAlways(unclearId, ana, '(no input)'), never)
   await assert.rejects(allowAlways(unclearId, ana, 'npm *'), another)
   await assert.rejects(allowAlways(clearId, ana, 'yarn *'), another)
-  assert.equal((await allowAlways(clearId, ana, 'npm *')).pattern, 'npm *')
+  // `npm *` would cover `npm exec`, which runs any program.
+  await assert.rejects(allowAlways(clearId, ana, 'npm *'), another)
+  assert.equal((await allowAlways(clearId, ana, 'npm test *')).pattern, 'npm test *')
 })
 
 test('PL-24 a revoke removes one rule of its own workspace, tells the readers, and is in the activity', async (t) => {

@@ -55,7 +55,8 @@ test('PL-17 each kind of part has its media type and its file name', async (t) =
   const json = 'application/json'
   const url = 'https://elsewhere.test/x'
   assert.deepEqual(await shown({ text: 'x' }), [plain, 'artifact.txt', 'x'])
-  assert.deepEqual(await shown({ text: 'x', mediaType: 'text/css', filename: 'a.css' }), ['text/css', 'a.css', 'x'])
+  assert.deepEqual(await shown({ text: 'x', mediaType: 'text/csv', filename: 'a.csv' }), ['text/csv', 'a.csv', 'x'])
+  assert.deepEqual(await shown({ text: 'x', mediaType: 'text/css' }), [plain, 'artifact.css', 'x'])
   assert.deepEqual(await shown({ text: 'x' }, { name: 'report.md' }), [plain, 'report.md', 'x'])
   assert.deepEqual(await shown({ raw: 'eA==', filename: 'x.bin' }), ['application/octet-stream', 'x.bin', 'x'])
   assert.deepEqual(await shown({ data: { a: 1 } }), [json, 'artifact.json', '{"a":1}'])
