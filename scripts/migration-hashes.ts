@@ -13,7 +13,7 @@ export type MigrationHashes = Readonly<Record<string, string>>
 type Migration = readonly [number, string]
 
 const LIST = 'src/store/migration-hashes.json'
-const ADD = 'node scripts/migration-hashes.ts --add'
+const ADD = 'npx node scripts/migration-hashes.ts --add'
 
 /** One sentence for each migration that was edited, removed or not recorded. */
 export function checkMigrations(recorded: MigrationHashes, migrations: readonly Migration[]): string[] {

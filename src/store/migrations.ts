@@ -31,8 +31,8 @@ import { schema0025 } from './migrations/0025-needs-you.ts'
 import { schema0026 } from './migrations/0026-chat-budgets.ts'
 import { schema0027 } from './migrations/0027-has-children.ts'
 import { schema0028 } from './migrations/0028-damaged-replies.ts'
-import { schema0031 } from './migrations/0031-token-work.ts'
-import { schema0033 } from './migrations/0033-read-epoch.ts'
+import { schema0029 } from './migrations/0029-read-epoch.ts'
+import { schema0030 } from './migrations/0030-token-work.ts'
 
 const MIGRATIONS: readonly string[] = [
   schema0001,
@@ -63,8 +63,8 @@ const MIGRATIONS: readonly string[] = [
   schema0026,
   schema0027,
   schema0028,
-  schema0033,
-  schema0031,
+  schema0029,
+  schema0030,
 ]
 
 /** The migrations after version `current`, as [version, text]. Throws for a store of a newer Molecule. */

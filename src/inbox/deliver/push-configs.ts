@@ -85,7 +85,10 @@ function toPush(row: PushRow): StoredPush {
 function* put(push: NewPush): Transaction<StoredPush> {
   const { workspaceId, config, setBy } = push
   // Prevents a webhook that nothing ends: another node may accept a revoked token for some seconds.
-  if (setBy?.secretId !== undefined && (yield* sql('select id from tokens where id = $1', [setBy.tokenId])).length === 0)
+  if (
+    setBy?.secretId !== undefined &&
+    (yield* sql('select id from tokens where id = $1', [setBy.tokenId])).length === 0
+  )
     throw new MoleculeError('unauthenticated', 'the token was revoked')
   const known = yield* list(workspaceId, config.taskId)
   if (known.length >= PUSH_CONFIGS_MAX && !known.some(({ id }) => id === config.id)) {

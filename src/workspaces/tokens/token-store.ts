@@ -42,9 +42,11 @@ export interface TokenStoreOptions {
   readonly conversations?: Pick<ConversationTokens, 'read'>
 }
 
+const ADMIN = { tokenId: ADMIN_TOKEN_ID, secretId: ADMIN_TOKEN_ID, name: ADMIN_TOKEN_ID, role: 'admin' } as const
+
 export function createTokens({ store, clock, adminToken, conversations, log = silentLog }: TokenStoreOptions): Tokens {
   const adminHash = hash(adminToken)
-  const admin = rows.personIdentity({ tokenId: ADMIN_TOKEN_ID, secretId: ADMIN_TOKEN_ID, name: ADMIN_TOKEN_ID, role: 'admin' })
+  const admin = rows.personIdentity(ADMIN)
   const verified = createVerificationCache(clock)
   const touch = createTouch({ store, clock, log })
   const findValid = (identities: readonly Identity[]) => store.read(() => findValidSecrets(identities, clock.nowMs()))
