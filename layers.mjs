@@ -11,6 +11,7 @@ export const layerTable = {
   /** Import no other file of the repository; every layer may import them. */
   leaves: [
     'src/errors.ts',
+    'src/trim-end.ts',
     'src/usd.ts',
     'src/log.ts',
     'src/clock.ts',

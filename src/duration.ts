@@ -98,9 +98,15 @@ function toNanoseconds(ms: number): bigint {
   return BigInt(wholeMs) * NANOSECONDS_PER_MS + BigInt(Math.round((limited - wholeMs) * 1e6))
 }
 
+function withoutZeros(digits: string): string {
+  let end = digits.length
+  while (digits[end - 1] === '0') end--
+  return digits.slice(0, end)
+}
+
 /** `value / 10^places` without trailing zeros. */
 function decimal(value: bigint, places: number): string {
   const digits = value.toString().padStart(places + 1, '0')
-  const fraction = digits.slice(-places).replace(/0+$/, '')
+  const fraction = withoutZeros(digits.slice(-places))
   return digits.slice(0, -places) + (fraction === '' ? '' : `.${fraction}`)
 }

@@ -2,10 +2,12 @@
  * Encodes a call to a remote agent in each binding: JSON-RPC of 1.0 and 0.3, and the REST binding of 1.0. Decodes the
  * answer into its result, or into a MoleculeError.
  */
+
 import { MoleculeError } from '../errors.ts'
 import type { ProtocolVersion } from '../protocol/envelope.ts'
 import { isJsonObject } from '../protocol/json.ts'
 import { JSON_RPC_CODES } from '../protocol/wire-errors.ts'
+import { trimEndOf } from '../trim-end.ts'
 import type { AgentInterface } from './agent-card.ts'
 
 export interface RemoteAgentCall {
@@ -52,7 +54,7 @@ function toRestRequest(
   const at = new URL(url)
   const below = path.replace('{id}', encodeURIComponent(taskId ?? ''))
   const under = tenant === undefined ? '' : `/${encodeURIComponent(tenant)}`
-  at.pathname = `${at.pathname.replace(/\/+$/, '')}${under}${below}`
+  at.pathname = `${trimEndOf(at.pathname, '/')}${under}${below}`
   if (http === 'GET') return { url: at.href, method: http }
   return { url: at.href, method: http, body: JSON.stringify(taskId === undefined ? params(version) : {}) }
 }

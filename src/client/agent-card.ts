@@ -3,9 +3,11 @@
  * REST binding of 1.0. Among several of one kind the first wins, because the card lists them in the agent's order of
  * preference.
  */
+
 import { MoleculeError } from '../errors.ts'
 import type { ProtocolVersion } from '../protocol/envelope.ts'
 import { isJsonObject, type JsonObject } from '../protocol/json.ts'
+import { trimEndOf } from '../trim-end.ts'
 
 const CARD_PATH = '.well-known/agent-card.json'
 
@@ -23,7 +25,7 @@ export interface AgentInterface {
 export function cardUrl(given: string): string {
   const url = new URL(given)
   if (url.pathname.endsWith('.json')) return url.href
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}/${CARD_PATH}`
+  url.pathname = `${trimEndOf(url.pathname, '/')}/${CARD_PATH}`
   return url.href
 }
 

@@ -3,8 +3,10 @@
  * MoleculeError whose `retryable` says whether a retry can help. It does not retry, because only the caller knows what
  * may be repeated.
  */
+
 import { MoleculeError } from '../errors.ts'
 import type { Message, StreamResponse, Task, TaskState } from '../protocol/a2a.ts'
+import { trimEndOf } from '../trim-end.ts'
 import { type BudgetCalls, budgetCalls, type SpendingView } from './budget-calls.ts'
 import { type CanvasCalls, canvasCalls } from './canvas-calls.ts'
 import { type ChannelCalls, channelCalls } from './channel-calls.ts'
@@ -308,7 +310,7 @@ interface HttpCall {
 
 type Call = (request: HttpCall, signal?: AbortSignal) => Promise<unknown>
 
-const baseOf = (url: string): string => url.replace(/\/+$/, '')
+const baseOf = (url: string): string => trimEndOf(url, '/')
 
 const PLAIN_HEADERS = { 'Content-Type': 'application/json', 'A2A-Version': '1.0' }
 

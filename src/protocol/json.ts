@@ -21,6 +21,12 @@ export function parseJsonObject(text: string): JsonObject | undefined {
   }
 }
 
+/** The object inside of a text, such as `[API Error: {...}]`: from the first brace to the last. */
+export function findJsonObject(text: string): JsonObject | undefined {
+  const start = text.indexOf('{')
+  return start === -1 ? undefined : parseJsonObject(text.slice(start, text.lastIndexOf('}') + 1))
+}
+
 /** The value if it is a string, else the empty string. */
 export const stringOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 

@@ -4,7 +4,7 @@
  */
 import { MoleculeError } from '../../errors.ts'
 import type { ProcessResult } from '../../process/processes.ts'
-import { isJsonObject, parseJsonObject } from '../../protocol/json.ts'
+import { findJsonObject, isJsonObject } from '../../protocol/json.ts'
 import type { AgentOutputParserOptions } from '../engine/cli/one-shot-agent.ts'
 import {
   type ErrorSentence,
@@ -63,8 +63,7 @@ export const SENTENCES: readonly ErrorSentence[] = [
 
 /** `[API Error: {"error":{"code":429,...}}]`; undefined for a plain sentence. */
 function statusIn(text: string): number | undefined {
-  const [json = ''] = /\{.*\}/s.exec(text) ?? []
-  const error = parseJsonObject(json)?.['error']
+  const error = findJsonObject(text)?.['error']
   return isJsonObject(error) && typeof error['code'] === 'number' ? error['code'] : undefined
 }
 

@@ -11,7 +11,7 @@ export function failureOf(thrown: unknown): MoleculeError {
   if (status === 429) return new MoleculeError('rate_limited', error.message, { retryable: true, cause: error })
   // A number is the code of a JSON-RPC error that the server answered.
   if (typeof code === 'number') {
-    const isConfig = /tool .*not found|unknown tool|invalid arguments/i.test(error.message)
+    const isConfig = /tool .{0,200}not found|unknown tool|invalid arguments/i.test(error.message)
     return new MoleculeError(isConfig ? 'bad_config' : 'agent_failed', error.message, {
       cause: error,
       details: { code },

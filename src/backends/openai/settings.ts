@@ -1,6 +1,8 @@
 /** The options of the `openai` backend. Without a URL it is OpenAI itself, with the key from its usual variable. */
+
 import { MoleculeError } from '../../errors.ts'
 import { type JsonObject, parseJsonObject } from '../../protocol/json.ts'
+import { trimEndOf } from '../../trim-end.ts'
 import { type Endpoint, readAuthHeaders, readStallMs, readUrl } from '../endpoint.ts'
 import { type BackendOptions, createOptions } from '../options.ts'
 
@@ -28,7 +30,7 @@ export function readOpenaiSettings(
 }
 
 /** Accepts the base URL and the full URL of the call, because people paste both. */
-const baseOf = (url: string): string => url.replace(/\/+$/, '').replace(/\/chat\/completions$/, '')
+const baseOf = (url: string): string => trimEndOf(url, '/').replace(/\/chat\/completions$/, '')
 
 /** OpenAI's key goes only to OpenAI. Another endpoint gets only the key that was set for it. */
 function withDefaultKey(options: BackendOptions, isOpenai: boolean): BackendOptions {

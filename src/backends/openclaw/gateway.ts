@@ -2,10 +2,12 @@
  * Finds the gateway of openclaw on this machine: the options, else the environment, else openclaw's own settings file.
  * It is read for every turn, so that a new token or port is used at once. Invariant: the token is in no log or error.
  */
+
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Outbound } from '../../client/outbound.ts'
 import { isJsonObject, type JsonObject, parseJsonObject, stringOf } from '../../protocol/json.ts'
+import { trimEndOf } from '../../trim-end.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { stateFolderOf } from './state-folder.ts'
 
@@ -36,7 +38,7 @@ export async function findGateway({ environment, url, headers }: GatewaySource):
   const port = Number(environment['OPENCLAW_GATEWAY_PORT']) || Number(settings['port']) || DEFAULT_PORT
   const usesTls = url === '' && memberOf(settings, 'tls')['enabled'] === true
   return {
-    url: url === '' ? `http://127.0.0.1:${port}` : url.replace(/\/+$/, ''),
+    url: url === '' ? `http://127.0.0.1:${port}` : trimEndOf(url, '/'),
     // The settings of this machine are not for a gateway that the owner named.
     headers: url === '' ? { ...own, ...given } : given,
     usesTls,

@@ -24,7 +24,7 @@ export function gatewayStateIn({ details }: MoleculeError): GatewayState | undef
 /** The error in openclaw's own words. */
 export function openclawError(message: string, nowMs: number): MoleculeError {
   if (/A Gateway is running for this state directory/i.test(message)) return gatewayRefusal('running', message)
-  if (/Gateway not reachable.*ECONNREFUSED/is.test(message)) return gatewayRefusal('away', message)
+  if (/Gateway not reachable/i.test(message) && /ECONNREFUSED/i.test(message)) return gatewayRefusal('away', message)
   if (/failed to acquire gateway state ownership/i.test(message)) {
     const text = `another process uses openclaw's state folder: ${message}`
     return new MoleculeError('agent_failed', text, { retryable: true })

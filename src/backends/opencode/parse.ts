@@ -82,11 +82,16 @@ const MODEL_MISSING = /ProviderModelNotFoundError: Model not found: [^"\\]{1,200
 /** Makes opencode log its errors on stderr; it has no setting for the number of its retries. */
 export const LOG_ENVIRONMENT = { OPENCODE_PRINT_LOGS: '1', OPENCODE_LOG_LEVEL: 'ERROR' }
 
+const LOGGED_ERROR = 'error.error="'
+
 /** A failed call of the model in opencode's log. The call for a title (`small`) does not count. */
 export function failedCallIn(line: string): FailedCall | undefined {
-  const found = /message="stream error".* session\.id=(\S+) small=false .*error\.error=(".*")/.exec(line)
-  if (found === null) return undefined
-  const [, sessionId = '', quoted = ''] = found
+  const start = line.indexOf('message="stream error"')
+  const text = start === -1 ? '' : line.slice(start)
+  const [, sessionId] = / session\.id=(\S+) small=false /.exec(text) ?? []
+  const error = text.lastIndexOf(LOGGED_ERROR)
+  if (sessionId === undefined || error === -1) return undefined
+  const quoted = text.slice(error + LOGGED_ERROR.length - 1, text.lastIndexOf('"') + 1)
   return { sessionId, text: unquoted(quoted).replace(/^AI_\w+: /, '') }
 }
 

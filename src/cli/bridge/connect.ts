@@ -24,6 +24,7 @@ import { isWorkspaceId, ulid } from '../../ids.ts'
 import { createLog, secretValues, silentLog } from '../../log.ts'
 import { withoutControls } from '../../printable.ts'
 import { createProcesses } from '../../process/create-processes.ts'
+import { trimEndOf } from '../../trim-end.ts'
 import { NAME_CHARACTERS_MAX } from '../../workspaces/workspace.ts'
 import { openLogFile } from '../data-folder/log-file.ts'
 import { closeNow, ignoreClosedOutput, listenForStopSignals } from '../terminal/stop-signals.ts'
@@ -101,7 +102,7 @@ function readSettings({ workspaceId, flags, terminal, usage }: ConnectOptions, r
   }
   const backend = attempt(() => resolveBackendName(flags.backend, registry.names()))
   const tokens = attempt(() => openTokenSource({ token: flags.token, tokenFile: flags.tokenFile, env }))
-  const apiUrl = (flags.apiUrl ?? (env['MOLECULE_API_URL'] || DEFAULT_URL)).replace(/\/+$/, '')
+  const apiUrl = trimEndOf(flags.apiUrl ?? (env['MOLECULE_API_URL'] || DEFAULT_URL), '/')
   if (!isHttpUrl(apiUrl)) usage(`--api-url is not an http address: "${apiUrl}"`)
   if (workspaceId.trim() === '' || workspaceId.length > NAME_CHARACTERS_MAX)
     usage('name the workspace by its id or name')

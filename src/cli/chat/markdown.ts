@@ -71,12 +71,12 @@ type Step = { readonly taken: number; readonly text: string } | undefined
 
 function startOfLine(state: MarkdownState, final: boolean): Step {
   const { held } = state
-  const fence = /^ {0,3}(`{3,}[^\n]*)(\n|$)/.exec(held)
+  const fence = /^ {0,3}(`{3}[^\n]*)(\n|$)/.exec(held)
   if (fence !== null && (fence[2] !== '' || final)) {
     state.fence = !state.fence
     return { taken: fence[0].length, text: `${DIM}${fence[1]}${RESET}${fence[2]}` }
   }
-  const undecided = state.fence ? /^ {0,3}`{0,2}$|^ {0,3}`{3,}[^\n]*$/ : /^ *(#{1,6}|[-*+]|`{1,2}|`{3,}[^\n]*)?$/
+  const undecided = state.fence ? /^ {0,3}(`{0,2}|`{3}[^\n]*)$/ : /^ *(#{1,6}|[-*+]|`{1,2}|`{3}[^\n]*)?$/
   if (!final && undecided.test(held)) return undefined
   state.lineStart = false
   if (state.fence) return { taken: 0, text: CODE }

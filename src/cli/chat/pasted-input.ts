@@ -8,6 +8,7 @@ import { basename } from 'node:path'
 import { Transform } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import { withoutControls } from '../../printable.ts'
+import { trimEndOf } from '../../trim-end.ts'
 import { droppedPaths } from '../files/dropped-paths.ts'
 
 /** The terminal marks pastes while this is on. */
@@ -121,7 +122,7 @@ function createPlaceholders() {
       const text = withoutControls(pasted.replaceAll(/\r\n?/g, '\n'))
       const paths = droppedPaths(text)
       if (paths !== undefined) return `${paths.map(filePlaceholder).join(' ')} `
-      const body = text.replace(/\n+$/, '')
+      const body = trimEndOf(text, '\n')
       // A tab would ask the line editor for a completion.
       if (!body.includes('\n')) return body.replaceAll('\t', ' ')
       const lines = body.split('\n').length
@@ -129,7 +130,7 @@ function createPlaceholders() {
     },
     expand(line: string): ExpandedLine {
       const files: string[] = []
-      const text = line.replaceAll(/\[(?:paste|file) [^\]]*\]/g, (placeholder) => {
+      const text = line.replaceAll(/\[(?:paste|file) [^[\]]*\]/g, (placeholder) => {
         const content = known.get(placeholder)
         if (content === undefined) return placeholder
         if ('text' in content) return content.text

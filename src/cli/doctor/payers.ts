@@ -80,7 +80,10 @@ function tomlValues(text: string): ReadonlyMap<string, string> {
   let table = ''
   const nameOf = (key: string) => key.replaceAll(/\s|["']/g, '')
   const add = (prefix: string, line: string) => {
-    const [, key = '', value = ''] = /^\s*([\w."'\s-]+?)\s*=\s*(.*)$/.exec(line) ?? []
+    const at = line.indexOf('=')
+    const given = at === -1 ? '' : line.slice(0, at).trim()
+    const key = /^[\w."'\s-]*$/.test(given) ? given : ''
+    const value = at === -1 ? '' : line.slice(at + 1).trim()
     const name = nameOf(`${prefix}${key}`)
     const inline = /^\{(.*)\}/.exec(value)?.[1]
     if (inline !== undefined) for (const pair of inline.split(',')) add(`${name}.`, pair)

@@ -25,11 +25,17 @@ export function splitMarkdown(markdown: string, limitChars: number): string[] {
   return message.parts
 }
 
-/** The message that is being filled, and the full ones before it. */
+/**
+ * The message that is being filled, and the full ones before it. It counts as it goes: to look at the whole message for
+ * each line would take 100 ms for 16 KB of short lines.
+ */
 class MessageBuilder {
   readonly parts: string[] = []
   readonly limitChars: number
+  /** Does not begin with a blank line. */
   #current = ''
+  /** Where the last character of `#current` ends that is no blank. */
+  #contentEnd = 0
   #lastHeading: string | undefined
 
   constructor(limitChars: number) {
@@ -37,7 +43,7 @@ class MessageBuilder {
   }
 
   get room(): number {
-    return this.limitChars - withoutBlankStart(this.#current).length - 1
+    return this.limitChars - this.#current.length - 1
   }
 
   get isNarrow(): boolean {
@@ -45,17 +51,19 @@ class MessageBuilder {
   }
 
   fits(text: string): boolean {
-    return withoutBlankEdges(this.#current + text).length <= this.limitChars
+    if (this.#contentEnd === 0) return withoutBlankEdges(this.#current + text).length <= this.limitChars
+    const content = text.trimEnd()
+    return (content === '' ? this.#contentEnd : this.#current.length + content.length) <= this.limitChars
   }
 
   add(text: string): void {
-    this.#current += text
+    this.#append(text)
     this.#lastHeading = undefined
   }
 
   addHeading(text: string): void {
     this.#lastHeading = this.#current === '' ? undefined : text
-    this.#current += text
+    this.#append(text)
   }
 
   /** Ends the message. A heading at its end moves to the next message, together with the text that it announces. */
@@ -64,14 +72,26 @@ class MessageBuilder {
     const moves = heading !== undefined && withoutBlankEdges(heading + text).length <= this.limitChars
     if (moves) this.#current = this.#current.slice(0, -heading.length)
     this.flush()
-    if (moves) this.#current = heading
+    if (moves) this.#append(heading)
   }
 
   flush(): void {
-    const part = withoutBlankEdges(this.#current)
+    const part = this.#current.trimEnd()
     if (part !== '') this.parts.push(part)
     this.#current = ''
+    this.#contentEnd = 0
     this.#lastHeading = undefined
+  }
+
+  #append(text: string): void {
+    const content = text.trimEnd()
+    if (this.#contentEnd === 0) {
+      this.#current = withoutBlankStart(this.#current + text)
+      this.#contentEnd = this.#current.trimEnd().length
+      return
+    }
+    if (content !== '') this.#contentEnd = this.#current.length + content.length
+    this.#current += text
   }
 }
 

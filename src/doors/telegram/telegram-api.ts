@@ -1,7 +1,9 @@
 /** The connection of the Telegram channel to the Bot API, by grammY. */
+
 import { Agent } from 'node:http'
 import { Agent as SecureAgent } from 'node:https'
 import type { Api } from 'grammy'
+import { trimEndOf } from '../../trim-end.ts'
 import type { ChannelOptions } from '../chat/channel.ts'
 import { connectError, isTokenText, tokenRefused } from './telegram-errors.ts'
 
@@ -23,7 +25,7 @@ export function createApi(options: ChannelOptions, { Api: TelegramApi }: Telegra
 }
 
 export function apiRoot({ apiUrl = API_URL }: ChannelOptions): string {
-  return apiUrl.replace(/\/+$/, '')
+  return trimEndOf(apiUrl, '/')
 }
 
 export async function getAccount(api: Api, signal: AbortSignal) {

@@ -99,9 +99,10 @@ interface OpenMark {
 function inlineHtml(text: string, depth: number): string {
   const out: string[] = []
   const open: OpenMark[] = []
+  const unclosed = new Set<number>()
   for (let index = 0; index < text.length; ) {
     const rest = text.slice(index)
-    const span = readSpan(rest, depth)
+    const span = readSpan(rest, { depth, unclosed })
     if (span) {
       out.push(span.html)
       index += span.length
@@ -121,11 +122,14 @@ function inlineHtml(text: string, depth: number): string {
 }
 
 /** An escaped character, a code span, or a link at the beginning of the text. */
-function readSpan(rest: string, depth: number): { readonly html: string; readonly length: number } | undefined {
+function readSpan(
+  rest: string,
+  { depth, unclosed }: { readonly depth: number; readonly unclosed: Set<number> },
+): { readonly html: string; readonly length: number } | undefined {
   const [escaped, character] = /^\\([!-/:-@[-`{-~])/.exec(rest) ?? []
   if (escaped !== undefined) return { html: escapeHtml(character ?? ''), length: 2 }
   const [ticks] = /^`+/.exec(rest) ?? []
-  if (ticks !== undefined) return codeSpan(rest, ticks)
+  if (ticks !== undefined) return codeSpan(rest, ticks, unclosed)
   const [auto, address] = AUTOLINK.exec(rest) ?? []
   if (auto !== undefined) return { html: linkHtml(escapeHtml(address ?? ''), address ?? ''), length: auto.length }
   const [link, label = '', url = ''] = depth < LABEL_DEPTH_MAX ? (LINK.exec(rest) ?? []) : []
@@ -143,7 +147,14 @@ function linkHtml(shown: string, url: string): string {
   return `<a href="${escapeHtml(url)}">${shown}</a>`
 }
 
-function codeSpan(rest: string, ticks: string): { readonly html: string; readonly length: number } {
+/** `unclosed`: lengths of runs that have no partner in the rest of the text, so that it is searched once for each. */
+function codeSpan(
+  rest: string,
+  ticks: string,
+  unclosed: Set<number>,
+): { readonly html: string; readonly length: number } {
+  const plain = { html: ticks, length: ticks.length }
+  if (unclosed.has(ticks.length)) return plain
   for (const { 0: run, index } of rest.matchAll(/`+/g)) {
     if (index === 0 || run.length !== ticks.length) continue
     const content = rest.slice(ticks.length, index)
@@ -151,7 +162,8 @@ function codeSpan(rest: string, ticks: string): { readonly html: string; readonl
     const code = isPadded ? content.slice(1, -1) : content
     return { html: `<code>${escapeHtml(code)}</code>`, length: index + run.length }
   }
-  return { html: ticks, length: ticks.length }
+  unclosed.add(ticks.length)
+  return plain
 }
 
 /** Closes open marks with the run first, from the innermost on, then opens new ones with the rest of it. */

@@ -5,7 +5,9 @@ export const lastPart = (path: string): string => path.split(/[\\/]/).findLast((
 
 /** The folder that the path is in, and the name in it; undefined for the root. */
 export function splitPath(path: string): { readonly parent: string; readonly name: string } | undefined {
-  const trimmed = path.replace(/(?<=.)\/+$/, '')
+  let end = path.length
+  while (end > 1 && path[end - 1] === '/') end--
+  const trimmed = path.slice(0, end)
   const at = trimmed.lastIndexOf('/')
   if (at < 0 || at === trimmed.length - 1) return undefined
   return { parent: trimmed.slice(0, at) || '/', name: trimmed.slice(at + 1) }

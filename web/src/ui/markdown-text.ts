@@ -28,10 +28,26 @@ export function settleStreaming(text: string): string {
 function closeInline(line: string): string {
   const ticks = line.match(/`+/g) ?? []
   if (ticks.length % 2 === 1) return `${line}${ticks.at(-1)}`
-  const withoutLink = line.replace(/!?\[[^\]]*(\](\([^)]*)?)?$/, (open) => /^!?\[([^\]]*)/.exec(open)?.[1] ?? '')
+  const withoutLink = withoutOpenLink(line)
   const words = withoutLink.replace(/(\s)\*{1,2}$/, '$1')
   const bold = words.replaceAll(/`[^`]*`/g, '').split('**').length - 1
   return bold % 2 === 1 ? `${words.replace(/\*$/, '')}**` : words
+}
+
+/** The line without the marks of a link that it ends in: `see [the do`, `see [the docs](htt`. The words stay. */
+function withoutOpenLink(line: string): string {
+  const lastParenthesis = line.lastIndexOf(')')
+  let start = line.indexOf('[')
+  while (start !== -1) {
+    const close = line.indexOf(']', start)
+    const hasOpenAddress = line[close + 1] === '(' && lastParenthesis < close
+    if (close === -1 || close === line.length - 1 || hasOpenAddress) {
+      const before = line.slice(0, line[start - 1] === '!' ? start - 1 : start)
+      return before + line.slice(start + 1, close === -1 ? line.length : close)
+    }
+    start = line.indexOf('[', close)
+  }
+  return line
 }
 
 /** Closes a code fence that is still open, so that the text after it is not shown as plain text until it ends. */

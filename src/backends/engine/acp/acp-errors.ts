@@ -3,7 +3,7 @@
  * ends the turn normally with the error as its text, the others answer -32603 and describe the error in a sentence.
  */
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
-import { isJsonObject, parseJsonObject } from '../../../protocol/json.ts'
+import { findJsonObject, isJsonObject } from '../../../protocol/json.ts'
 import { type AgentErrorCode, agentErrorOf, type ErrorSentence, providerError } from '../failure/agent-errors.ts'
 import { RpcError } from '../json-rpc.ts'
 
@@ -75,7 +75,6 @@ function statusOf(text: string, code: number | undefined): number | undefined {
 
 /** The `error` of a JSON object in the text. */
 function errorInText(text: string): Readonly<Record<string, unknown>> | undefined {
-  const [json = ''] = /\{.*\}/s.exec(text) ?? []
-  const error = parseJsonObject(json)?.['error']
+  const error = findJsonObject(text)?.['error']
   return isJsonObject(error) ? error : undefined
 }

@@ -174,7 +174,7 @@ const REFUSED_FOR: readonly ErrorSentence[] = [
   { code: 'auth_failed', says: /api[_ ]key[_ ](not[_ ]valid|invalid)/i },
   {
     code: 'unknown_model',
-    says: /model_?not_?found|\bmodel\b.{0,60}(does not exist|not found|may not exist)|models\/\S+ is not found/is,
+    says: /model_?not_?found|\bmodel\b.{0,60}(does not exist|not found|may not exist)|models\/\S{1,200} is not found/is,
   },
 ]
 

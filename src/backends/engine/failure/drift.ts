@@ -27,7 +27,7 @@ export interface DriftPattern {
 
 const UNKNOWN_WORD =
   /(?:unknown|unrecogni[sz]ed|unexpected|no such) (?:option|argument|flag|command|subcommand)s?\b[:\s]*['"`]?(-*[\w-]+)?/i
-const REFUSED_VALUE = /option ['"`]?(--[\w-]+).{0,80} is invalid|invalid (?:choice|value) .{0,80}(--[\w-]+)/i
+const REFUSED_VALUE = /option ['"`]?(--[\w-]{1,60}).{0,80} is invalid|invalid (?:choice|value) .{0,80}(--[\w-]+)/i
 
 /** Finds the argument that a program did not know, in the output of a program that exited at once. */
 export function driftInText(text: string, own?: DriftPattern): string | undefined {

@@ -12,7 +12,7 @@ export function parseResetDelayMs(text: string, nowMs: number): number | undefin
 
 /** `Claude AI usage limit reached|1735689600`, `"resets_at": 1735689600` */
 function afterEpoch(text: string, nowMs: number): number | undefined {
-  const found = /(?:\||reset\w*["']?\s*[:=]?\s*(?:at\s*)?)(\d{10})(?:\d{3})?\b/i.exec(text)
+  const found = /(?:\||reset\w{0,30}["']?\s{0,5}[:=]?\s{0,5}(?:at\s{0,5})?)(\d{10})(?:\d{3})?\b/i.exec(text)
   return found?.[1] === undefined ? undefined : Math.max(0, Number(found[1]) * 1000 - nowMs)
 }
 

@@ -99,7 +99,7 @@ async function askVersion(probe: ValidateCliOptions, path: string, scratch: Scra
   const call = `${path} ${args.join(' ')}`
   const output = new TextDecoder().decode(result.stdout)
   if (result.end === 'exited' && result.exitCode === 0) {
-    const version = /\d+\.\d+(?:\.\d+)?[\w.+-]*/.exec(output)?.[0]
+    const version = /\d{1,9}\.\d{1,9}(?:\.\d{1,9})?[\w.+-]*/.exec(output)?.[0]
     return { ok: true, ...(version !== undefined && { version }), note: path }
   }
   const shown = stderrTail(result).trim() || output.trim().slice(0, 500)

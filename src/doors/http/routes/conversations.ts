@@ -2,10 +2,12 @@
  * The conversations of a workspace over HTTP, as a chat shows them. Contents of files are not in these answers: an
  * attachment has its name, type and size, and `GET /tasks/:id/artifacts/:artifactId` has an artifact's content.
  */
+
 import { z } from 'zod'
 import { MoleculeError } from '../../../errors.ts'
 import type { ChatPage, ChatTool, ConversationMessage, ConversationSummary } from '../../../inbox/readers.ts'
 import type { Artifact, Part } from '../../../protocol/a2a.ts'
+import { trimEndOf } from '../../../trim-end.ts'
 import { readQueryNumber } from '../server/query.ts'
 import { requireWorkspace, seesConfig } from '../server/reach.ts'
 import { route } from './route.ts'
@@ -228,7 +230,7 @@ const filesOf = (parts: readonly Part[]) =>
     const file = withoutUndefined({
       name: filename,
       media_type: mediaType ?? (data === undefined ? undefined : 'application/json'),
-      bytes: raw === undefined ? undefined : Math.floor((raw.replace(/=+$/, '').length * 3) / 4),
+      bytes: raw === undefined ? undefined : Math.floor((trimEndOf(raw, '=').length * 3) / 4),
       url,
     })
     return [{ ...file, part }]

@@ -103,5 +103,5 @@ const isSame = (left: readonly WatchedWorkspace[], right: readonly WatchedWorksp
 /** Without the seconds of the reason: after "... for 91 s", "... for 92 s" is not a change that clients should see. */
 function fingerprintOf(workspace: Workspace & WorkspaceLoad): string {
   const { statusReason } = workspace
-  return JSON.stringify({ ...workspace, statusReason: statusReason?.replace(/\d+ s\b/g, 's') })
+  return JSON.stringify({ ...workspace, statusReason: statusReason?.replace(/\d{1,10} s\b/g, 's') })
 }

@@ -115,8 +115,16 @@ function toolBody({ name = 'a tool', subject, state, diffs }: ActivityView): Ste
   if (COMMAND.test(name)) return { kind: 'command', verb: 'Ran', ...rest }
   if (CHANGE.test(name)) return { kind: 'file', verb: 'Changed', ...rest }
   if (READ.test(name)) return { kind: 'file', verb: 'Read', ...rest }
-  const [, server, tool] = /^mcp__(.+?)__(.+)$/.exec(name) ?? []
-  return { kind: 'tool', verb: tool === undefined ? `Used ${name}` : `Used ${tool} of ${server}`, ...rest }
+  return { kind: 'tool', verb: `Used ${shownTool(name)}`, ...rest }
+}
+
+const MCP_PREFIX = 'mcp__'
+
+/** `search of docs` for `mcp__docs__search`. */
+function shownTool(name: string): string {
+  const at = name.startsWith(MCP_PREFIX) ? name.indexOf('__', MCP_PREFIX.length + 1) : -1
+  const tool = name.slice(at + 2)
+  return at === -1 || tool === '' ? name : `${tool} of ${name.slice(MCP_PREFIX.length, at)}`
 }
 
 function entryBody(entry: ActivityView, state: BuilderState): StepBody | undefined {

@@ -148,7 +148,9 @@ const withoutKey = (message: string): string => message.replace(/^(backend optio
 
 function drawYaml(line: string) {
   const [, indent = '', key, rest = ''] = /^(\s*(?:- )?)([\w.-]+)(:(?:\s.*)?)$/.exec(line) ?? []
-  const [, value = line, comment = ''] = /^(.*?)(\s#.*|^#.*)?$/.exec(key === undefined ? line : rest) ?? []
+  const text = key === undefined ? line : rest
+  const at = text.startsWith('#') ? 0 : text.search(/\s#/)
+  const [value, comment] = at === -1 ? [text, ''] : [text.slice(0, at), text.slice(at)]
   return (
     <>
       {indent}
