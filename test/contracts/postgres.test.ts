@@ -18,6 +18,7 @@ import { memoryTests } from './postgres/memory.ts'
 import { nodeTests } from './postgres/nodes.ts'
 import { outageTests } from './postgres/outage.ts'
 import { sharedTransactionTests } from './postgres/shared-transactions.ts'
+import { scheduleContract } from './schedule-contract.ts'
 import { storeContract } from './store-contract.ts'
 import { upgradeContract } from './upgrade-contract.ts'
 
@@ -35,6 +36,7 @@ async function open(url?: string) {
 storeContract({ name: 'PostgreSQL', open })
 inboxContract({ name: 'PostgreSQL', open })
 memoryContract({ name: 'PostgreSQL', open })
+scheduleContract({ name: 'PostgreSQL', open })
 chatStoreContract({ name: 'PostgreSQL', open })
 upgradeContract({
   name: 'PostgreSQL',

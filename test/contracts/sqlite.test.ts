@@ -12,6 +12,7 @@ import { sql } from '../../src/store/store.ts'
 import { chatStoreContract } from './chat-store-contract.ts'
 import { inboxContract } from './inbox-contract.ts'
 import { memoryContract } from './memory-contract.ts'
+import { scheduleContract } from './schedule-contract.ts'
 import { storeContract } from './store-contract.ts'
 import { upgradeContract } from './upgrade-contract.ts'
 
@@ -29,6 +30,7 @@ async function open(prepare: (path: string) => void = () => undefined) {
 storeContract({ name: 'SQLite', open })
 inboxContract({ name: 'SQLite', open })
 memoryContract({ name: 'SQLite', open })
+scheduleContract({ name: 'SQLite', open })
 chatStoreContract({ name: 'SQLite', open })
 upgradeContract({
   name: 'SQLite',
