@@ -8,6 +8,7 @@
 import { MoleculeError } from '../errors.ts'
 import type { Message, StreamResponse, Task } from '../protocol/a2a.ts'
 import type { ProtocolVersion } from '../protocol/envelope.ts'
+import type { TraceContext } from '../protocol/trace-context.ts'
 import { messageToV03 } from '../protocol/v03.ts'
 import { REASON_CHARACTERS_MAX, type RemoteAgentCall, resultOf, toWireRequest } from './a2a-wire.ts'
 import { type AgentInterface, cardUrl, readCard } from './agent-card.ts'
@@ -27,7 +28,7 @@ export interface A2aClientOptions {
 export interface A2aSendInput {
   readonly message: Message
   /** The trace of the message, which the remote agent continues. */
-  readonly traceparent?: string | undefined
+  readonly trace?: TraceContext | undefined
 }
 
 export interface A2aClient {
@@ -67,9 +68,9 @@ export function createA2aClient(options: A2aClientOptions): A2aClient {
 
 const taskCall = (taskId: string) => ({ taskId, params: () => ({ id: taskId }) })
 
-const sendCall = ({ message, traceparent }: A2aSendInput) => ({
+const sendCall = ({ message, trace }: A2aSendInput) => ({
   extensions: message.extensions,
-  traceparent,
+  trace,
   params: (version: ProtocolVersion) =>
     version === '1.0'
       ? { message, configuration: { returnImmediately: true } }
@@ -95,12 +96,12 @@ function createAgentTransport({ url, outbound, headers }: A2aClientOptions): Age
     return cached.chosen
   }
   const ask = async (agentCall: RemoteAgentCall, accept: string, signal?: AbortSignal) => {
-    const { extensions, traceparent } = agentCall
+    const { extensions, trace } = agentCall
     const chosen = await find(signal)
     const { version } = chosen
     const optional = {
       ...(extensions !== undefined && { [EXTENSION_HEADERS[version]]: extensions.join(', ') }),
-      ...(traceparent !== undefined && { traceparent }),
+      ...trace,
     }
     const callHeaders = { 'Content-Type': JSON_TYPE, Accept: accept, 'A2A-Version': version, ...optional }
     const trusted = new URL(chosen.url).hostname === new URL(url).hostname

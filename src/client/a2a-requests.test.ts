@@ -68,9 +68,10 @@ test('AG-11 the card and each call are asked for with their headers and limits; 
   const { client, cards, calls } = setUp(rpcCard('/rpc', { tenant: 'one' }), () => answers.shift() ?? asTask)
   assert.deepEqual(await client.get('t1'), task)
   const extensions = ['https://a.test/x', 'https://a.test/y']
-  assert.deepEqual(await all(client.stream({ message: { ...message, extensions }, traceparent: '00-1-2-01' })), [
-    { task },
-  ])
+  assert.deepEqual(
+    await all(client.stream({ message: { ...message, extensions }, trace: { traceparent: '00-1-2-01' } })),
+    [{ task }],
+  )
   const version = { 'A2A-Version': '1.0' }
   assert.deepEqual(cards, [
     {

@@ -6,6 +6,7 @@
 import { MoleculeError } from '../errors.ts'
 import type { ProtocolVersion } from '../protocol/envelope.ts'
 import { isJsonObject } from '../protocol/json.ts'
+import type { TraceContext } from '../protocol/trace-context.ts'
 import { JSON_RPC_CODES } from '../protocol/wire-errors.ts'
 import { trimEndOf } from '../trim-end.ts'
 import type { AgentInterface } from './agent-card.ts'
@@ -17,7 +18,7 @@ export interface RemoteAgentCall {
   readonly taskId?: string
   /** The message's extensions. An agent uses an extension only if a header names it too. */
   readonly extensions?: readonly string[] | undefined
-  readonly traceparent?: string | undefined
+  readonly trace?: TraceContext | undefined
 }
 
 export type RemoteMethod = keyof typeof METHODS

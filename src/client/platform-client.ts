@@ -3,9 +3,9 @@
  * MoleculeError whose `retryable` says whether a retry can help. It does not retry, because only the caller knows what
  * may be repeated.
  */
-
 import { MoleculeError } from '../errors.ts'
 import type { Message, StreamResponse, Task, TaskState } from '../protocol/a2a.ts'
+import type { TraceContext } from '../protocol/trace-context.ts'
 import { trimEndOf } from '../trim-end.ts'
 import { type BudgetCalls, budgetCalls, type SpendingView } from './budget-calls.ts'
 import { type CanvasCalls, canvasCalls } from './canvas-calls.ts'
@@ -174,6 +174,8 @@ export interface ListTasksQuery {
 
 export interface SendMessageOptions {
   readonly wait: boolean
+  /** The trace that the message continues. */
+  readonly trace?: TraceContext | undefined
   readonly signal?: AbortSignal
 }
 
@@ -182,10 +184,14 @@ const CALL_TIMEOUT_MS = 150_000
 
 export function createPlatformClient(options: PlatformClientOptions): PlatformClient {
   const call = createCall(options)
-  const rpc = async <T>(workspaceId: string, request: RpcRequest, signal?: AbortSignal): Promise<T> => {
+  const rpc = async <T>(
+    workspaceId: string,
+    { trace, ...request }: RpcRequest & { readonly trace?: TraceContext | undefined },
+    signal?: AbortSignal,
+  ): Promise<T> => {
     const path = `/workspaces/${encodeURIComponent(workspaceId)}/a2a`
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, ...request })
-    const answer = await call({ method: 'POST', path, body }, signal)
+    const answer = await call({ method: 'POST', path, body, ...(trace && { trace }) }, signal)
     const { result, error } = (answer ?? {}) as { result?: T; error?: unknown }
     if (error !== undefined || result === undefined) throw failureFromRpc(error)
     return result
@@ -201,9 +207,9 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
     async getWorkspace(id, signal) {
       return (await call({ method: 'GET', path: `/workspaces/${encodeURIComponent(id)}` }, signal)) as WorkspaceSummary
     },
-    async sendMessage(workspaceId, message, { wait, signal }) {
+    async sendMessage(workspaceId, message, { wait, trace, signal }) {
       const params = { message, configuration: { returnImmediately: !wait } }
-      const answer = await rpc<StreamResponse>(workspaceId, { method: 'SendMessage', params }, signal)
+      const answer = await rpc<StreamResponse>(workspaceId, { method: 'SendMessage', params, trace }, signal)
       if (answer.task === undefined) throw new MoleculeError('internal', 'the platform answered without a task')
       return answer.task
     },
@@ -298,6 +304,8 @@ interface HttpCall {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: string
   readonly body?: string
+  /** Its headers. */
+  readonly trace?: TraceContext
   /** The route needs no token, so none is sent. */
   readonly isOpen?: boolean
   /** The answer is a text, not JSON. */
@@ -322,8 +330,8 @@ async function headersWithToken({ token: given }: PlatformClientOptions): Promis
 function createCall(options: PlatformClientOptions): Call {
   const { url, timeoutMs = CALL_TIMEOUT_MS, fetch: send = fetch } = options
   const base = baseOf(url)
-  return async ({ path, isOpen = false, isText = false, isVersioned = false, version, ...request }, signal) => {
-    const known = isOpen ? PLAIN_HEADERS : await headersWithToken(options)
+  return async ({ path, isOpen = false, isText = false, isVersioned = false, version, trace, ...request }, signal) => {
+    const known = { ...(isOpen ? PLAIN_HEADERS : await headersWithToken(options)), ...trace }
     const headers = version === undefined ? known : { ...known, 'If-Match': version }
     const limit = AbortSignal.timeout(timeoutMs)
     const ends = signal === undefined ? limit : AbortSignal.any([limit, signal])

@@ -19,6 +19,7 @@ import {
   parseInput,
   sendMessageParamsSchema,
 } from './schemas.ts'
+import type { TraceContext } from './trace-context.ts'
 
 export type ProtocolVersion = '1.0' | '0.3'
 
@@ -31,7 +32,7 @@ export interface Envelope {
   /** The JSON-RPC request as it arrived, without the URLs and credentials of push notifications. */
   readonly raw: unknown
   /** The W3C trace that the message belongs to. */
-  readonly traceparent?: string
+  readonly trace?: TraceContext
 }
 
 /** Reads an untrusted body. Throws `invalid_request` that names the place of the problem. */
@@ -53,8 +54,8 @@ export function readSend(raw: JsonRpcRequest): Envelope {
 }
 
 function withoutTrace(raw: RawSend): RawSend {
-  if (!Object.hasOwn(raw, TRACE_KEY)) return raw
-  const { [TRACE_KEY]: _claimed, ...rest } = raw
+  if (!Object.hasOwn(raw, TRACE_KEY) && !Object.hasOwn(raw, TRACE_STATE_KEY)) return raw
+  const { [TRACE_KEY]: _claimed, [TRACE_STATE_KEY]: _state, ...rest } = raw
   return rest as RawSend
 }
 
@@ -72,12 +73,20 @@ export function withMessageMetadata(envelope: Envelope, more: Metadata): Envelop
 
 /** The text that is stored. */
 export function writeEnvelope(envelope: Envelope): string {
-  const { raw, traceparent } = envelope
-  return JSON.stringify(traceparent === undefined ? raw : { ...(raw as RawSend), [TRACE_KEY]: traceparent })
+  const { raw, trace } = envelope
+  if (trace === undefined) return JSON.stringify(raw)
+  const { traceparent, tracestate } = trace
+  // A member that is undefined is not written.
+  return JSON.stringify({ ...(raw as RawSend), [TRACE_KEY]: traceparent, [TRACE_STATE_KEY]: tracestate })
 }
 
-/** The stored member for the trace. A member of this name from the sender is dropped. */
+/** The stored members for the trace. Members of these names from the sender are dropped. */
 const TRACE_KEY = '_traceparent'
+const TRACE_STATE_KEY = '_tracestate'
+
+/** The trace of a stored envelope. To search a text is fast; most messages have none, and it may have 8 MiB. */
+export const traceIn = (stored: string): TraceContext | undefined =>
+  stored.includes(TRACE_KEY) ? restoreEnvelope(stored).trace : undefined
 
 /** Reads a stored envelope. It was checked at admission and is not checked again, because every lease restores one. */
 export function restoreEnvelope(stored: string): Envelope {
@@ -85,8 +94,9 @@ export function restoreEnvelope(stored: string): Envelope {
   const version = sendMethod(kept.method)?.version ?? '1.0'
   const envelope = { version, method: kept.method, message: readMessage(kept.params.message) }
   if (!Object.hasOwn(kept, TRACE_KEY)) return { ...envelope, raw: kept }
-  const { [TRACE_KEY]: traceparent, ...raw } = kept
-  return { ...envelope, raw, traceparent: String(traceparent) }
+  const { [TRACE_KEY]: traceparent, [TRACE_STATE_KEY]: tracestate, ...raw } = kept
+  const state = tracestate === undefined ? {} : { tracestate: String(tracestate) }
+  return { ...envelope, raw, trace: { traceparent: String(traceparent), ...state } }
 }
 
 export interface RequestOrigin {

@@ -2,6 +2,7 @@
  * The webhook of a task, in the flat form of 1.0, which is also our own, and in the nested form of 0.3. `token` and
  * `authentication` are the caller's secrets, `signingSecret` is ours; they are stored only with the config.
  */
+import type { TraceContext } from './trace-context.ts'
 import type { V03PushConfig, V03TaskPushConfig } from './v03-types.ts'
 
 export interface PushConfig {
@@ -12,10 +13,12 @@ export interface PushConfig {
   readonly authentication?: { readonly scheme: string; readonly credentials?: string }
   /** The key of the signatures, made by the platform. Absent in configs of earlier versions, which are not signed. */
   readonly signingSecret?: string
+  /** The trace of the request that set it. */
+  readonly trace?: TraceContext
 }
 
 export function pushConfigToV03(config: PushConfig): V03TaskPushConfig {
-  const { taskId, authentication, signingSecret: _ours, ...flat } = config
+  const { taskId, authentication, signingSecret: _ours, trace: _trace, ...flat } = config
   if (authentication === undefined) return { taskId, pushNotificationConfig: flat }
   const { scheme, ...credentials } = authentication
   const schemes = scheme === '' ? [] : [scheme]

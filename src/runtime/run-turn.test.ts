@@ -97,7 +97,7 @@ test('the backend gets the message, the brief and nothing that neither of them h
 test('the backend gets session, history, model, notes and trace of a turn that has them, and the id of an agent', async () => {
   const history = [{ messageId: 'h', role: 'ROLE_USER', parts: [{ text: 'before' }] }] as const
   const brief = { ...BRIEF, sessionToken: 's1', history, model: 'large', notes: { k: 'v' }, env: { A: 'b' } }
-  const envelope = { ...LEASE.envelope, traceparent: '00-1-2-01' }
+  const envelope = { ...LEASE.envelope, trace: { traceparent: '00-1-2-01' } }
   const sender = { kind: 'agent', id: 'ws_2', name: 'other', door: 'http' } as const
   const { seen, ended } = await run({ brief: () => brief, lease: { envelope, sender } })
   await ended

@@ -20,6 +20,7 @@ import type { Brief } from '../protocol/brief.ts'
 import { toRequest } from '../protocol/envelope.ts'
 import { mergeArtifact } from '../protocol/merge-artifact.ts'
 import { joinText } from '../protocol/request.ts'
+import { traceVariables } from '../protocol/trace-context.ts'
 import type { BackendPool } from './backend-pool.ts'
 import { exhaustedOutcome, outcomeOfFailure, toFailure } from './retry-policy.ts'
 import { createStallTimer, type StallTimer } from './stall-timer.ts'
@@ -222,8 +223,7 @@ function toTurn(lease: Lease, brief: Brief, during: Pick<Turn, 'ask' | 'onWait'>
     mcpServers: mcpServersOf(brief, workspaceId),
     ...during,
     notes: brief.notes ?? {},
-    // The variable that OpenTelemetry's tools read.
-    env: envelope.traceparent === undefined ? brief.env : { ...brief.env, TRACEPARENT: envelope.traceparent },
+    env: envelope.trace === undefined ? brief.env : { ...brief.env, ...traceVariables(envelope.trace) },
     ...(brief.sessionToken !== undefined && { sessionToken: brief.sessionToken }),
     ...(brief.history !== undefined && { history: brief.history }),
     ...(brief.model !== undefined && { model: brief.model }),

@@ -7,6 +7,7 @@ import { type A2aClient, createA2aClient } from '../../client/a2a-client.ts'
 import { createOutbound } from '../../client/outbound.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import type { StreamResponse } from '../../protocol/a2a.ts'
+import { traceFromVariables } from '../../protocol/trace-context.ts'
 import { onAbort, sleep } from '../../wait.ts'
 import type { Backend, BackendContext, BackendDefinition, BackendEvent, Turn, Validation } from '../backend.ts'
 import { ENDPOINT_OPTIONS, type Endpoint, readEndpoint } from '../endpoint.ts'
@@ -103,7 +104,7 @@ async function* sendAndStream(
   stopIfAborted(signal)
   let noted: string | undefined
   const sending = sendSignal(signal, () => noted !== undefined)
-  const outgoing = { message, traceparent: turn.env['TRACEPARENT'] }
+  const outgoing = { message, trace: traceFromVariables(turn.env) }
   const answers = streaming ? client.stream(outgoing, sending.signal) : once(client.send(outgoing, sending.signal))
   try {
     for await (const event of answers) {

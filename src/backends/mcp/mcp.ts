@@ -8,6 +8,7 @@ import type { Client } from '@modelcontextprotocol/client'
 import { MoleculeError } from '../../errors.ts'
 import { childEnvironment } from '../../process/child-environment.ts'
 import type { SpawnOptions } from '../../process/processes.ts'
+import { traceFromVariables } from '../../protocol/trace-context.ts'
 import type { Backend, BackendContext, BackendDefinition, Turn, Validation } from '../backend.ts'
 import { ENDPOINT_OPTIONS } from '../endpoint.ts'
 import { environmentAdditions } from '../engine/environment/agent-environment.ts'
@@ -133,8 +134,13 @@ async function callTool(
   const { emit, signal } = stream
   const tool = settings.needsSchema ? await findTool(client, settings.tool, signal) : undefined
   emit({ type: 'activity' })
+  const trace = traceFromVariables(turn.env)
   const result = await client.callTool(
-    { name: settings.tool, arguments: toolArguments(turn.prompt, settings, tool) },
+    {
+      name: settings.tool,
+      arguments: toolArguments(turn.prompt, settings, tool),
+      ...(trace !== undefined && { _meta: { ...trace } }),
+    },
     {
       signal,
       timeout: LIBRARY_MS_MAX,

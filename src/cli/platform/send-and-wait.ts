@@ -7,6 +7,7 @@ import type { PlatformClient } from '../../client/platform-client.ts'
 import { type RetryOptions, withRetries } from '../../client/retry.ts'
 import { MoleculeError } from '../../errors.ts'
 import { isFinal, isInterrupted, type Message, type Task } from '../../protocol/a2a.ts'
+import type { TraceContext } from '../../protocol/trace-context.ts'
 import { sleep } from '../../wait.ts'
 
 const POLL_MS = 1000
@@ -15,6 +16,8 @@ export interface PlatformSendOptions extends RetryOptions {
   readonly platform: PlatformClient
   readonly workspaceId: string
   readonly message: Message
+  /** The trace that the message continues. */
+  readonly trace?: TraceContext | undefined
   /** False: returns the task as soon as it is admitted. */
   readonly wait: boolean
 }
@@ -23,10 +26,11 @@ export async function sendAndWait({
   platform,
   workspaceId,
   message,
+  trace,
   wait,
   ...retry
 }: PlatformSendOptions): Promise<Task> {
-  const send = createPatientSend(() => platform.sendMessage(workspaceId, message, { wait }), retry)
+  const send = createPatientSend(() => platform.sendMessage(workspaceId, message, { wait, trace }), retry)
   for (;;) {
     const task = await send()
     if (!wait || (await hasEnded(platform, task))) return task

@@ -129,7 +129,7 @@ function requireTenant(tenant: unknown): string {
 }
 
 /** Headers that the methods read, from the metadata of the call. */
-const HEADERS = ['a2a-version', 'idempotency-key', 'traceparent'] as const
+const HEADERS = ['a2a-version', 'idempotency-key', 'traceparent', 'tracestate'] as const
 
 function exchangeOf(
   call: UnaryCall | StreamCall,

@@ -145,7 +145,7 @@ async function admit(input: DelegateInput, call: ToolCall, signal: AbortSignal):
 /** Every try has the same message id, so that a retry attaches to its own task. */
 function letterOf(workspaceId: string, input: DelegateInput, call: ToolCall): Letter {
   const { task, task_id: taskId, max_cost_usd: maxCostUsd } = input
-  const { identity, bytes } = call
+  const { identity, bytes, trace } = call
   const messageId = `mcp-${ulid()}`
   const message = {
     ...{ messageId, role: 'ROLE_USER', parts: [{ text: task }] },
@@ -155,7 +155,10 @@ function letterOf(workspaceId: string, input: DelegateInput, call: ToolCall): Le
   return {
     ...{ workspaceId, principal: identity.principal, bytes },
     sender: { ...identity.sender, door: 'mcp' },
-    envelope: readSend({ jsonrpc: '2.0', id: messageId, method: 'SendMessage', params: { message } }),
+    envelope: {
+      ...readSend({ jsonrpc: '2.0', id: messageId, method: 'SendMessage', params: { message } }),
+      ...(trace !== undefined && { trace }),
+    },
     ...parentOf(call),
   }
 }

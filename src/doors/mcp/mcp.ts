@@ -5,6 +5,7 @@
  * and a comment every 15 s, because clients end a silent call.
  */
 import type { McpHttpHandler, McpServer } from '@modelcontextprotocol/server'
+import { readTraceContext } from '../../protocol/trace-context.ts'
 import type { AnswerMcp, McpCall } from '../mcp-calls.ts'
 import { requireAccess } from '../who-may.ts'
 import { delegationTools } from './delegation-tools.ts'
@@ -58,6 +59,7 @@ function addTools(server: McpServer, call: McpContext & McpCall, givenUp: GivenU
     }
     server.registerTool(name, config, async (given, { mcpReq }) => {
       const progressToken = mcpReq._meta?.progressToken
+      const trace = readTraceContext(mcpReq._meta ?? {}) ?? readTraceContext(headersOf(call.request))
       let progress = 0
       const report = (message: string) => {
         if (progressToken === undefined) return
@@ -68,13 +70,18 @@ function addTools(server: McpServer, call: McpContext & McpCall, givenUp: GivenU
       const { text, isError = false } = await givenUp.run({ ...call, id: mcpReq.id }, (isGivenUp) =>
         runTool(() => {
           requireAccess(call.identity, access)
-          return run(given as never, { ...call, report, isGivenUp })
+          return run(given as never, { ...call, report, isGivenUp, trace })
         }, call),
       )
       return { content: [{ type: 'text' as const, text }], ...(isError && { isError }) }
     })
   }
 }
+
+const headersOf = ({ headers }: McpCall['request']) => ({
+  traceparent: headers.get('traceparent'),
+  tracestate: headers.get('tracestate'),
+})
 
 async function runTool(run: () => Promise<ToolResult>, call: Pick<McpCall, 'refuse'>): Promise<ToolResult> {
   try {

@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import type { Clock } from '../../clock.ts'
 import type { Reception } from '../../inbox/inbox.ts'
 import type { Activity, Stories } from '../../inbox/readers.ts'
+import type { TraceContext } from '../../protocol/trace-context.ts'
 import type { Memories } from '../../workspaces/memories.ts'
 import type { WorkspaceRegistry } from '../../workspaces/registry.ts'
 import type { Workspaces } from '../../workspaces/workspace.ts'
@@ -23,6 +24,8 @@ export interface McpContext {
 export interface ToolCall extends McpCall, McpContext {
   /** Tells the client that the call is alive; a client without a progress token does not hear it. */
   report(message: string): void
+  /** From `_meta` of the call. */
+  readonly trace: TraceContext | undefined
   /** The client has cancelled the call: it does not read the answer, though its connection may be open. */
   isGivenUp(): boolean
 }

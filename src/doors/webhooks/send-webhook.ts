@@ -38,7 +38,7 @@ export async function sendWebhook(
 
 /** In the form of the receiver's version: 1.0 has the event and its own media type, 0.3 the task. */
 function webhookRequest({ push: { version, config }, event, task, nowMs }: SendWebhookInput): OutboundRequest {
-  const { url, token, authentication, signingSecret: secret } = config
+  const { url, token, authentication, signingSecret: secret, trace } = config
   const { scheme = '', credentials = '' } = authentication ?? {}
   const body = JSON.stringify(version === '1.0' ? event : taskToV03(task))
   const headers = {
@@ -46,6 +46,7 @@ function webhookRequest({ push: { version, config }, event, task, nowMs }: SendW
     'A2A-Version': version,
     ...(scheme !== '' && { Authorization: credentials === '' ? scheme : `${scheme} ${credentials}` }),
     ...(token !== undefined && { 'X-A2A-Notification-Token': token }),
+    ...trace,
     ...(secret !== undefined && { [SIGNATURE_HEADER]: signWebhook(body, { secret, nowMs }) }),
   }
   return { url, method: 'POST', headers, body, totalMs: WEBHOOK_TIMEOUT_MS, bytesMax: ANSWER_BYTES_MAX }

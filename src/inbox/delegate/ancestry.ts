@@ -13,8 +13,9 @@ import {
   narrower,
   readLimits,
 } from '../../protocol/delegation.ts'
-import { type Envelope, withMessageMetadata } from '../../protocol/envelope.ts'
+import { type Envelope, traceIn, withMessageMetadata } from '../../protocol/envelope.ts'
 import { depthLeft, RELAY_PATH_KEY, relayPathOf } from '../../protocol/relay-path.ts'
+import type { TraceContext } from '../../protocol/trace-context.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
 import { type Budget, budgetsOfMessage, leftOf } from '../budget/budget-rows.ts'
 import type { DelegatingConversation, LeaseKey, Letter } from '../inbox.ts'
@@ -46,6 +47,7 @@ export interface ParentMessage {
   readonly path: readonly string[]
   readonly limits: DelegationLimits
   readonly delegation: DelegationEnvelope | undefined
+  readonly trace: TraceContext | undefined
 }
 
 interface ParentRow {
@@ -95,6 +97,7 @@ function* readParent(parent: DelegatingConversation): Transaction<ParentMessage 
     path: relayPathOf(metadata),
     limits: readLimits(metadata),
     delegation: row.delegation === null ? undefined : (JSON.parse(row.delegation) as DelegationEnvelope),
+    trace: traceIn(row.envelope),
   }
 }
 
@@ -142,7 +145,7 @@ export async function toChild(store: Store, letter: Letter, parent: ParentMessag
   return {
     letter: {
       ...letter,
-      envelope: withTravelled(letter.envelope, path, envelope),
+      envelope: withTraceOf(withTravelled(letter.envelope, path, envelope), parent.trace),
       ...(leftMs !== undefined && { expiresInMs: Math.min(leftMs, letter.expiresInMs ?? EXPIRY_MS) }),
     },
     ancestry: {
@@ -179,6 +182,10 @@ export const toOrphan = (letter: Letter, { workspaceId }: DelegatingConversation
   letter: { ...letter, envelope: withMessageMetadata(letter.envelope, { [RELAY_PATH_KEY]: [workspaceId] }) },
   ancestry: undefined,
 })
+
+/** A message without a trace of its own belongs to the trace of its parent: many agents do not pass it on. */
+export const withTraceOf = (envelope: Envelope, trace: TraceContext | undefined): Envelope =>
+  envelope.trace !== undefined || trace === undefined ? envelope : { ...envelope, trace }
 
 /** The envelope with its path and its limits. */
 export const withTravelled = (envelope: Envelope, path: readonly string[], delegation: DelegationEnvelope): Envelope =>

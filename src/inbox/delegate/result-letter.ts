@@ -14,7 +14,7 @@ import { budgetsOfMessage } from '../budget/budget-rows.ts'
 import type { Letter } from '../inbox.ts'
 import { truncate } from '../read/truncate.ts'
 import { type StatusMessage, withoutDetail } from '../settle/status-message.ts'
-import { type Ancestry, budgetLimits, withTravelled } from './ancestry.ts'
+import { type Ancestry, budgetLimits, withTraceOf, withTravelled } from './ancestry.ts'
 import { readTree, turnsBelow, turnsMaxOf } from './tree.ts'
 
 /** Names the task in the metadata of the message. */
@@ -59,16 +59,16 @@ export function* readResult(childId: string): Transaction<{ letter: Letter; ance
   const [parent] = yield* sql<ParentRow>(PARENT, [childId])
   if (child === undefined || parent === undefined) return undefined
   const key = `result-${childId}`
-  const { metadata } = restoreEnvelope(parent.envelope).message
+  const { message, trace } = restoreEnvelope(parent.envelope)
+  const { metadata } = message
   const delegation = yield* remainingLimits(parent, metadata)
   const letter: Letter = {
     workspaceId: parent.workspace_id,
     principal: parent.principal,
     sender: { kind: 'agent', id: child.workspace_id, name: nameOf(child), door: 'delegation' },
-    envelope: withTravelled(
-      resultEnvelope(child, { key, contextId: parent.context_id }),
-      relayPathOf(metadata),
-      delegation,
+    envelope: withTraceOf(
+      withTravelled(resultEnvelope(child, { key, contextId: parent.context_id }), relayPathOf(metadata), delegation),
+      trace,
     ),
     idempotencyKey: key,
     ...(parent.reply_to !== null && { replyTo: JSON.parse(parent.reply_to) }),

@@ -108,6 +108,10 @@ export function acpAgent(dialect: AcpDialect): void {
       session.prompts.push(text)
       // gemini does not store a session again that was swept while it was open.
       if (dialect !== 'gemini' || loadSession(params.sessionId)) saveSession(params.sessionId, session.prompts)
+      if (scenario === 'meta') {
+        await sendText(client, params.sessionId, JSON.stringify(params._meta ?? null))
+        return { stopReason: 'end_turn' as const }
+      }
       return await play({ sessionId: params.sessionId, text, session, client }, dialect)
     })
     .connect(ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>))

@@ -3,9 +3,11 @@
  * process per conversation. A session outlives its process if the agent can load it. Invariant: a turn never runs in a
  * session of another conversation. After a cancelled turn nothing that its tools started is left: cleanUpAfterTurn.
  */
+
 import { hash } from 'node:crypto'
 import { toMoleculeError } from '../../../errors.ts'
 import { childEnvironment } from '../../../process/child-environment.ts'
+import { traceFromVariables } from '../../../protocol/trace-context.ts'
 import { abortable, sleep } from '../../../wait.ts'
 import type { Backend, BackendContext, McpServer, Turn } from '../../backend.ts'
 import { type CliSettings, warnUnsupportedOption } from '../cli/cli-options.ts'
@@ -218,7 +220,7 @@ async function promptAgent(
   const { titlesAreNames, errorMeanings } = program
   const promptOptions = {
     ...{ backend, sessionId, isResumed, text, nowMs, decide },
-    ...{ workingDir: turn.workingDir, titlesAreNames, errorMeanings },
+    ...{ workingDir: turn.workingDir, titlesAreNames, errorMeanings, trace: traceFromVariables(turn.env) },
   }
   return { ...(await runPrompt(agent, promptOptions, stream)), since }
 }

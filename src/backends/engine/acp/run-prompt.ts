@@ -3,10 +3,12 @@
  * stop reason becomes the end. On a cancel it sends `session/cancel` and gives the agent a moment to stop by itself.
  * Invariant: when this resolves, the session has no listener.
  */
+
 import { setImmediate as nextIteration } from 'node:timers/promises'
 import type { PromptResponse, RequestPermissionRequest, RequestPermissionResponse } from '@agentclientprotocol/sdk'
 import { MoleculeError } from '../../../errors.ts'
 import { isJsonObject } from '../../../protocol/json.ts'
+import type { TraceContext } from '../../../protocol/trace-context.ts'
 import { onAbort } from '../../../wait.ts'
 import { agentErrorOf, maxTurnsUsed, refusedEnd } from '../failure/agent-errors.ts'
 import { errorInHermesAnswer, HERMES_ACP_NAME } from '../failure/hermes-answer.ts'
@@ -33,6 +35,7 @@ export interface PromptOptions {
   /** The session was loaded into the process for this prompt. */
   readonly isResumed: boolean
   readonly text: string
+  readonly trace?: TraceContext | undefined
   readonly nowMs: number
   readonly workingDir: string
   /** The title of a tool call's first update is the tool's name. */
@@ -69,7 +72,10 @@ export async function runPrompt(agent: AcpAgent, options: PromptOptions, stream:
   })
   const release = onAbort(stream.signal, cancel)
   try {
-    const params = { sessionId, prompt: [{ type: 'text' as const, text }] }
+    const { trace } = options
+    // A warm process has the environment of its first turn, so the trace of this one comes with the prompt.
+    const meta = trace === undefined ? {} : { _meta: { ...trace } }
+    const params = { sessionId, prompt: [{ type: 'text' as const, text }], ...meta }
     const answer = unchecked<PromptResponse>(await agent.rpc.request('session/prompt', params, giveUp.signal))
     const usage = usageOf(answer, agent, { sessionId, costUsd: reader.costUsd() })
     for (const event of usage) stream.emit(event)

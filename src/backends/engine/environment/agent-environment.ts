@@ -11,6 +11,7 @@ import type { CliMode } from '../cli/cli-options.ts'
 /** Variables of a single turn. A warm process does not get them. */
 const TURN_VARIABLES = [
   'TRACEPARENT',
+  'TRACESTATE',
   'MOLECULE_CALLER_ID',
   'MOLECULE_MESSAGE_ID',
   'MOLECULE_TASK_ID',

@@ -11,6 +11,7 @@ import { ulid } from '../../../ids.ts'
 import type { Message } from '../../../protocol/a2a.ts'
 import { withBudget } from '../../../protocol/delegation.ts'
 import { delegationFailureSentence, type FailedDelegation } from '../../../protocol/delegation-failure.ts'
+import { traceFromVariables } from '../../../protocol/trace-context.ts'
 import { platformClientFor, resolveWorkspaceId } from '../../platform/platform-access.ts'
 import { sendAndWait } from '../../platform/send-and-wait.ts'
 import { replyText, taskStateText } from '../../terminal/task-text.ts'
@@ -40,7 +41,8 @@ export async function delegate(
   }
   const send = async () => {
     const workspaceId = await withRetries(() => resolveWorkspaceId(platform, workspace), { clock })
-    return sendAndWait({ platform, workspaceId, message, wait, clock })
+    const trace = traceFromVariables(terminal.env)
+    return sendAndWait({ platform, workspaceId, message, trace, wait, clock })
   }
   const task = await send().catch((thrown: unknown) => {
     throw delegationFailure({ workspace, reason: toMoleculeError(thrown).message }, thrown)

@@ -237,11 +237,13 @@ test('PL-5 historyLength is all when unset, none for 0, else the last messages, 
 test('PL-15 a letter has the trace, the key and the turn that delegates', async () => {
   const { rpc, fakePlatform } = openA2a()
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
-  await rpc('SendMessage', sendParams('hello'), { headers: { traceparent, 'idempotency-key': 'k'.repeat(256) } })
+  await rpc('SendMessage', sendParams('hello'), {
+    headers: { traceparent, tracestate: 'congo=t61', 'idempotency-key': 'k'.repeat(256) },
+  })
   const [letter] = fakePlatform.letters
   assert.deepEqual(
-    [letter?.envelope.traceparent, letter?.idempotencyKey, letter?.id, letter?.parent],
-    [traceparent, 'k'.repeat(256), '01', undefined],
+    [letter?.envelope.trace, letter?.idempotencyKey, letter?.id, letter?.parent],
+    [{ traceparent, tracestate: 'congo=t61' }, 'k'.repeat(256), '01', undefined],
   )
   const long = await rpc('SendMessage', sendParams('x'), { headers: { 'idempotency-key': 'k'.repeat(257) } })
   assert.equal(long.json.error.message, 'the Idempotency-Key header is longer than 256 characters')

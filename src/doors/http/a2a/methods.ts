@@ -9,7 +9,7 @@ import type { Task } from '../../../protocol/a2a.ts'
 import { idempotencyKey, type ProtocolVersion, readSend, sendOptions } from '../../../protocol/envelope.ts'
 import type { A2aMethod } from '../../../protocol/json-rpc.ts'
 import { ID_CHARACTERS_MAX, parseInput, taskIdParamsSchema } from '../../../protocol/schemas.ts'
-import { readTraceparent } from '../../../protocol/traceparent.ts'
+import { readTraceContext } from '../../../protocol/trace-context.ts'
 import { taskToV03 } from '../../../protocol/v03.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import { markRead } from '../../mark-read.ts'
@@ -158,11 +158,11 @@ interface LetterToAdmit {
 
 async function readLetter(call: A2aCall, { push }: A2aContext): Promise<LetterToAdmit> {
   const { identity, workspaceId, exchange } = call
-  const traceparent = readTraceparent(exchange.request.headers['traceparent'])
-  const envelope = { ...readSend(call.rpc), ...(traceparent !== undefined && { traceparent }) }
+  const trace = readTraceContext(exchange.request.headers)
+  const envelope = { ...readSend(call.rpc), ...(trace !== undefined && { trace }) }
   const key = readIdempotencyHeader(exchange.request.headers['idempotency-key']?.toString()) ?? idempotencyKey(envelope)
   const pushCall = {
-    ...{ params: call.rpc.params, version: envelope.version, workspaceId, identity },
+    ...{ params: call.rpc.params, version: envelope.version, workspaceId, identity, trace },
     showSecret: showSecretTo(call),
   }
   const keepPush = await acceptPush(pushCall, push)
@@ -216,7 +216,8 @@ function pushMethod(run: (call: PushCall, context: PushContext) => Promise<unkno
       return snapshot?.lastSeq ?? snapshot?.seq ?? 0
     }
     const { workspaceId, method, rpc, identity } = call
-    const pushCall = { params: rpc.params, version: method.version, workspaceId, identity, lastSeq }
+    const trace = readTraceContext(call.exchange.request.headers)
+    const pushCall = { params: rpc.params, version: method.version, workspaceId, identity, lastSeq, trace }
     return run({ ...pushCall, showSecret: showSecretTo(call) }, requirePush(push))
   }
 }

@@ -15,6 +15,7 @@ import {
   readPushConfigName,
   toPublicPushConfig,
 } from '../../../protocol/read-push-config.ts'
+import type { TraceContext } from '../../../protocol/trace-context.ts'
 import { grantOf, type Identity, SECRET_BYTES, SECRET_PREFIX } from '../../../workspaces/tokens.ts'
 
 /** In the answer to a call that set a push config: the key of its signatures. */
@@ -36,15 +37,17 @@ export interface PushCall {
   readonly identity: Identity
   /** The number of the task's last row; throws `not_found` for a caller that may not see the task. */
   readonly lastSeq: (taskId: string) => Promise<number>
+  /** Of the request; the calls of the webhook continue it. */
+  readonly trace: TraceContext | undefined
   /** Adds the key of the signatures to the headers of the answer. */
   readonly showSecret: (secret: string) => void
 }
 
 export async function createPush(
-  { params, version, workspaceId, identity, lastSeq, showSecret }: PushCall,
+  { params, version, workspaceId, identity, lastSeq, trace, showSecret }: PushCall,
   context: PushContext,
 ): Promise<unknown> {
-  const config = toNewConfig(readPushConfig(params, version))
+  const config = toNewConfig(readPushConfig(params, version), trace)
   const afterSeq = await lastSeq(config.taskId)
   await context.check(config.url)
   await context.configs.put({ workspaceId, version, config, afterSeq, setBy: grantOf(identity) })
@@ -84,7 +87,7 @@ export async function deletePush(call: PushCall, { configs }: PushContext): Prom
  * No event is missed in between, because webhooks read the log. Undefined where none came.
  */
 export async function acceptPush(
-  { params, version, workspaceId, identity, showSecret }: Omit<PushCall, 'lastSeq'>,
+  { params, version, workspaceId, identity, trace, showSecret }: Omit<PushCall, 'lastSeq'>,
   context: PushContext | undefined,
 ): Promise<((taskId: string) => Promise<void>) | undefined> {
   const read = readInlinePushConfig(params, version)
@@ -92,7 +95,7 @@ export async function acceptPush(
   const { configs, check, wake } = requirePush(context)
   await check(read('task').url)
   return async (taskId) => {
-    const config = toNewConfig(read(taskId))
+    const config = toNewConfig(read(taskId), trace)
     await configs.put({ workspaceId, version, config, afterSeq: 0, setBy: grantOf(identity) })
     wake()
     showSecret(config.signingSecret)
@@ -113,10 +116,11 @@ export const newSigningSecret = (): string => SIGNING_SECRET_PREFIX + randomByte
  * A config without an id gets the task's id, so that setting it again replaces it. A replaced config gets a new key: the
  * answer that showed the old one may be lost.
  */
-const toNewConfig = (config: PushConfig) => ({
+const toNewConfig = (config: PushConfig, trace: TraceContext | undefined) => ({
   ...config,
   id: config.id ?? config.taskId,
   signingSecret: newSigningSecret(),
+  ...(trace !== undefined && { trace }),
 })
 
 function configNotFound(taskId: string, id: string | undefined): MoleculeError {
