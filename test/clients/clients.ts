@@ -3,7 +3,7 @@
  * requests and read the answers, so what works here works for the programs that use them.
  */
 import { randomUUID } from 'node:crypto'
-import { type Part, SendMessageRequest, TaskState } from '@a2a-js/sdk'
+import { type Part, SendMessageRequest, TaskPushNotificationConfig, TaskState } from '@a2a-js/sdk'
 import {
   ClientFactory,
   DefaultAgentCardResolver,
@@ -18,7 +18,7 @@ import {
 } from 'a2a-v03/client'
 import { CLIENT_VERSIONS, type LoadClient } from './install-clients.ts'
 
-/** Each method gets the A2A URL of a workspace. `get` and `cancel` are absent where the client has no such call. */
+/** Each method gets the A2A URL of a workspace. A method is absent where the client has no such call. */
 export interface MatrixClient {
   /** As the table names it. */
   readonly name: string
@@ -29,6 +29,10 @@ export interface MatrixClient {
   /** The state of the task, in lower case. */
   get?(url: string, taskId: string): Promise<string>
   cancel?(url: string, taskId: string): Promise<string>
+  /** Sends under a message id that the caller chooses; the text of the reply. */
+  sendAs?(url: string, messageId: string, text: string): Promise<string>
+  /** Sets the webhook of a task, and reads it back; its URL. */
+  push?(url: string, taskId: string, hook: string): Promise<string>
 }
 
 export interface ClientsOptions {
@@ -103,17 +107,25 @@ function sdkClient(binding: string, name: string, { token, fetchWithToken: fetch
       preferredTransports: [binding],
       cardResolver: new DefaultAgentCardResolver(),
     }).createFromUrl(cardUrl(url), '')
-  const message = (text: string) =>
-    SendMessageRequest.fromJSON({ message: { messageId: randomUUID(), role: 'ROLE_USER', parts: [{ text }] } })
+  const message = (text: string, messageId: string = randomUUID()) =>
+    SendMessageRequest.fromJSON({ message: { messageId, role: 'ROLE_USER', parts: [{ text }] } })
   const textOf = (parts: readonly Part[] = []) =>
     parts.map(({ content }) => (content?.$case === 'text' ? content.value : '')).join('')
   const stateOf = (state: TaskState = TaskState.UNRECOGNIZED) =>
     TaskState[state].replace('TASK_STATE_', '').toLowerCase()
+  const sendAs = async (url: string, messageId: string | undefined, text: string) => {
+    const answer = await (await clientOf(url)).sendMessage(message(text, messageId))
+    return 'artifacts' in answer ? textOf(answer.artifacts[0]?.parts) : textOf(answer.parts)
+  }
   return {
     name,
-    async send(url, text) {
-      const answer = await (await clientOf(url)).sendMessage(message(text))
-      return 'artifacts' in answer ? textOf(answer.artifacts[0]?.parts) : textOf(answer.parts)
+    send: (url, text) => sendAs(url, undefined, text),
+    sendAs,
+    async push(url, taskId, hook) {
+      const client = await clientOf(url)
+      const config = { taskId, id: 'hook', url: hook }
+      await client.createTaskPushNotificationConfig(TaskPushNotificationConfig.fromJSON(config))
+      return (await client.getTaskPushNotificationConfig({ tenant: '', taskId, id: 'hook' })).url
     },
     async stream(url, text) {
       const texts: string[] = []
@@ -140,19 +152,27 @@ const textOfV03 = (parts: readonly object[] = []): string => parts.map((part) =>
 function sdkClientV03(name: string, { fetchWithToken: fetchImpl }: ClientsOptions): MatrixClient {
   const transports = [new JsonRpcTransportFactoryV03({ fetchImpl })]
   const clientOf = (url: string) => new ClientFactoryV03({ transports }).createFromUrl(cardUrl(url), '')
-  const message = (text: string) => ({
+  const message = (text: string, messageId: string = randomUUID()) => ({
     message: {
       kind: 'message' as const,
-      messageId: randomUUID(),
+      messageId,
       role: 'user' as const,
       parts: [{ kind: 'text' as const, text }],
     },
   })
+  const sendAs = async (url: string, messageId: string | undefined, text: string) => {
+    const answer = await (await clientOf(url)).sendMessage(message(text, messageId))
+    return textOfV03(answer.kind === 'task' ? answer.artifacts?.[0]?.parts : answer.parts)
+  }
   return {
     name,
-    async send(url, text) {
-      const answer = await (await clientOf(url)).sendMessage(message(text))
-      return textOfV03(answer.kind === 'task' ? answer.artifacts?.[0]?.parts : answer.parts)
+    send: (url, text) => sendAs(url, undefined, text),
+    sendAs,
+    async push(url, taskId, hook) {
+      const client = await clientOf(url)
+      await client.setTaskPushNotificationConfig({ taskId, pushNotificationConfig: { id: 'hook', url: hook } })
+      const named = { id: taskId, pushNotificationConfigId: 'hook' }
+      return (await client.getTaskPushNotificationConfig(named)).pushNotificationConfig.url
     },
     async stream(url, text) {
       const texts: string[] = []
@@ -184,8 +204,8 @@ function aiProviderClient({ load }: ClientsOptions): MatrixClient {
 
 function adkClient(options: ClientsOptions): MatrixClient {
   const { load } = options
-  /** The texts of all events of one run. */
-  const run = async (agentCard: unknown, text: string): Promise<string[]> => {
+  /** The texts of one run: the chunks, which it calls partial, and the whole, which it puts together at the end. */
+  const run = async (agentCard: unknown, text: string): Promise<{ chunks: string[]; whole: string }> => {
     const { RemoteA2AAgent } = await load('@google/adk/a2a')
     const { InMemoryRunner } = await load('@google/adk')
     const who = { appName: 'molecule', userId: 'user' }
@@ -193,22 +213,28 @@ function adkClient(options: ClientsOptions): MatrixClient {
     const agent = new RemoteA2AAgent({ name: 'remote', agentCard, clientFactory })
     const runner = new InMemoryRunner({ agent, ...who })
     const { id: sessionId } = await runner.sessionService.createSession(who)
-    const texts: string[] = []
+    const chunks: string[] = []
+    let whole = ''
     const newMessage = { role: 'user', parts: [{ text }] }
     for await (const event of runner.runAsync({ ...who, sessionId, newMessage })) {
       if (event.errorMessage) throw new Error(event.errorMessage)
-      texts.push(textOfV03(event.content?.parts))
+      if (event.partial) chunks.push(textOfV03(event.content?.parts))
+      else whole += textOfV03(event.content?.parts)
     }
-    return texts
+    return { chunks, whole }
   }
   return {
     name: nameOf('@google/adk'),
     async send(url, text) {
       // It streams unless the card has no streaming.
       const card = (await (await fetch(cardUrl(url))).json()) as { capabilities: object }
-      return (await run({ ...card, capabilities: { ...card.capabilities, streaming: false } }, text)).join('')
+      return (await run({ ...card, capabilities: { ...card.capabilities, streaming: false } }, text)).whole
     },
-    stream: (url, text) => run(`${url}/`, text),
+    async stream(url, text) {
+      const { chunks, whole } = await run(`${url}/`, text)
+      if (chunks.join('') !== whole) throw new Error(`it put together ${JSON.stringify(whole)}`)
+      return chunks
+    },
   }
 }
 
@@ -249,7 +275,7 @@ function agUiClient({ load }: ClientsOptions): MatrixClient {
   }
   return {
     name: nameOf('@ag-ui/a2a'),
-    send: async (url, text) => (await run(url, text)).at(-1) ?? '',
+    send: async (url, text) => (await run(url, text)).join(''),
     stream: run,
     get: async (url, id) => (await (await clientOf(url)).getTask({ id })).result?.status.state,
     cancel: async (url, id) => (await (await clientOf(url)).cancelTask({ id })).result?.status.state,

@@ -25,7 +25,10 @@ const PACKAGES = Object.entries({ ...CLIENT_VERSIONS, ...PEER_VERSIONS }).map(([
 const FOLDER = join(cacheFolder('clients'), Object.values({ ...CLIENT_VERSIONS, ...PEER_VERSIONS }).join('_'))
 const LOADER = 'load.mjs'
 
-const MCP_CHECKS = { '@modelcontextprotocol/conformance': '0.1.16', '@modelcontextprotocol/inspector': '2.12.0' }
+const MCP_CHECKS = {
+  '@modelcontextprotocol/conformance': '0.2.0-alpha.12',
+  '@modelcontextprotocol/inspector': '2.12.0',
+}
 const MCP_FOLDER = join(cacheFolder('clients'), `mcp-${Object.values(MCP_CHECKS).join('_')}`)
 
 /** The seconds that the installation took; undefined when they were installed before. */

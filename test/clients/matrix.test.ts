@@ -1,9 +1,14 @@
 /** Every published client against the real platform; the table in `docs/a2a.md` says what works, and is compared. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { after, before, test } from 'node:test'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text as readText } from 'node:stream/consumers'
+import { after, before, type TestContext, test } from 'node:test'
 import manifest from '../../package.json' with { type: 'json' }
 import { type PlatformUnderTest, sendWithoutWaiting, startPlatform } from '../harness/platform.ts'
+import { waitUntil } from '../harness/wait.ts'
 import { createClients, type MatrixClient } from './clients.ts'
 import { loadClients } from './install-clients.ts'
 
@@ -28,11 +33,11 @@ const clients = createClients({
   sdkVersionV03: manifest.devDependencies['a2a-v03'].replace(/^.*@/, ''),
 })
 
-const COLUMNS = ['send', 'stream', 'get', 'cancel'] as const
+const COLUMNS = ['send', 'stream', 'get', 'cancel', 'push', 'reused id'] as const
 const worked = new Map(clients.map(({ name }) => [name, new Set<string>()]))
 
 before(async () => {
-  platform = await startPlatform({ args: ['--grpc-port', '0'] })
+  platform = await startPlatform({ args: ['--grpc-port', '0', '--allow-outbound', '127.0.0.1/32'] })
   quick = (await platform.request('POST', '/workspaces', { name: 'quick', runtime: 'mock' })).body.id
   slow = await platform.exec('for n in 1 2 3 4; do echo line $n; sleep 0.2; done', { max_concurrent_tasks: 8 })
   endless = await platform.exec('sleep 600', { max_concurrent_tasks: 8 })
@@ -41,6 +46,23 @@ before(async () => {
   Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
 })
 after(() => platform.dispose())
+
+async function receive(t: TestContext): Promise<{ readonly url: string; readonly bodies: string[] }> {
+  const bodies: string[] = []
+  const server = createServer((request, response) => {
+    readText(request).then((body) => {
+      bodies.push(body)
+      response.writeHead(200).end()
+    }, assert.fail)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, bodies }
+}
 
 const urlOf = (workspaceId: string) => `${platform.url}/workspaces/${workspaceId}/a2a`
 
@@ -56,9 +78,28 @@ for (const client of clients) {
   test(`PL-5 ${name} streams a reply while it is made`, async () => {
     const texts = await client.stream(urlOf(slow), 'go')
     assert.ok(texts.length > 1, JSON.stringify(texts))
-    assert.match(texts.at(-1) ?? '', /line 4/)
+    // Character by character: nothing is dropped, and nothing comes twice.
+    assert.equal(texts.join(''), 'line 1\nline 2\nline 3\nline 4\n')
     passes('stream')
   })
+
+  const { push, sendAs } = client
+  if (push !== undefined)
+    test(`PL-5 PL-19 ${name} sets a webhook, which is called`, async (t) => {
+      const receiver = await receive(t)
+      const taskId = await sendWithoutWaiting(platform, slow, 'go')
+      assert.equal(await push(urlOf(slow), taskId, receiver.url), receiver.url)
+      await waitUntil(() => /TASK_STATE_COMPLETED|"completed"/.test(receiver.bodies.at(-1) ?? ''))
+      assert.match(receiver.bodies.join(), /line 1\\nline 2\\nline 3\\nline 4\\n/)
+      passes('push')
+    })
+
+  if (sendAs !== undefined)
+    test(`PL-5 IN-1 ${name} sends other content under a used message id`, async () => {
+      const id = `fixed ${name}`
+      for (const word of ['one', 'two', 'one']) assert.equal(await sendAs(urlOf(quick), id, word), `echo: ${word}`)
+      passes('reused id')
+    })
 
   if (client.get !== undefined || client.cancel !== undefined)
     test(`PL-5 ${name} gets and cancels a task`, async () => {
@@ -78,7 +119,7 @@ test('PL-5 docs/a2a.md says what each published client can do', () => {
   const rows = text.split('\n').map((line) => line.split('|').map((cell) => cell.trim()))
   const heading = rows.findIndex(([, first, ...rest]) => first === 'client' && rest[0] === 'send')
   const end = rows.findIndex((row, index) => index > heading && row.length === 1)
-  const documented = rows.slice(heading + 2, end).map((row) => row.slice(1, 6).join(' | '))
+  const documented = rows.slice(heading + 2, end).map((row) => row.slice(1, 8).join(' | '))
   assert.deepEqual(documented, clients.map(rowOf))
 })
 
