@@ -24,6 +24,9 @@ export interface A2aExchange {
 export interface ClosingResponse {
   once(event: 'close', listener: () => void): unknown
   off(event: 'close', listener: () => void): unknown
+  /** Whether the whole answer was sent, and whether the connection is gone. Absent where the binding cannot tell. */
+  readonly writableFinished?: boolean
+  readonly destroyed?: boolean
 }
 
 export interface A2aCalls {

@@ -2,12 +2,25 @@
 import type { Reception } from '../inbox/inbox.ts'
 import type { Task } from '../protocol/a2a.ts'
 import type { Identity } from '../workspaces/tokens.ts'
+import type { ClosingResponse } from './a2a-calls.ts'
 
-/** Call it before the answer is sent: the turn of the caller may end right after it. Only the token of a turn counts. */
+/**
+ * Call it before the answer is sent: the turn of the caller may end right after it. Only the token of a turn counts. A
+ * result whose answer never left, because the caller disconnected, is unread again.
+ */
 export async function markRead(
   reception: Pick<Reception, 'markRead'>,
-  { principal, conversationId }: Pick<Identity, 'principal' | 'conversationId'>,
+  { identity, response }: { readonly identity: Reader; readonly response?: ClosingResponse },
   task: Task,
 ): Promise<void> {
-  if (conversationId !== undefined) await reception.markRead(task, principal)
+  const { principal, conversationId } = identity
+  if (conversationId === undefined) return
+  const forget = await reception.markRead(task, principal)
+  if (forget === undefined || response === undefined) return
+  // A failure loses what the caller lost already; the caller can still read the result by its id.
+  const forgetUnsent = () => void (response.writableFinished === false && forget().catch(() => undefined))
+  if (response.destroyed === true) forgetUnsent()
+  else response.once('close', forgetUnsent)
 }
+
+type Reader = Pick<Identity, 'principal' | 'conversationId'>

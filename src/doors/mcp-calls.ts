@@ -4,12 +4,14 @@
  */
 import type { TaskView } from '../inbox/inbox.ts'
 import type { Identity } from '../workspaces/tokens.ts'
+import type { ClosingResponse } from './a2a-calls.ts'
 
 export interface McpCall {
   /** The workspace whose server is called; the caller may act for it. */
   readonly workspaceId: string
   readonly identity: Identity
   readonly request: globalThis.Request
+  readonly response: ClosingResponse
   /** The parsed body of the request, and its size. */
   readonly body: unknown
   readonly bytes: number

@@ -105,9 +105,9 @@ export interface Reception {
   /**
    * The running turn of the reader has this result of a task that it delegated: once that turn is done, its conversation
    * does not get the result as a message. `reader` is the principal of the conversation; another reader changes nothing,
-   * and neither does a task without a result.
+   * and neither does a task without a result. Where it changed something, the answer takes it back.
    */
-  markRead(task: Task, reader: string): Promise<void>
+  markRead(task: Task, reader: string): Promise<ForgetRead | undefined>
   /** The running turn of the conversation gives up its slot until the work has ended. `queue_full`: too many wait. */
   whileWaiting<T>(parent: DelegatingConversation, work: () => Promise<T>): Promise<T>
   /**
@@ -116,6 +116,9 @@ export interface Reception {
    */
   cancel(taskId: string, view?: TaskView): Promise<Task>
 }
+
+/** The reader did not get the result after all: it is unread, while its turn runs. */
+export type ForgetRead = () => Promise<void>
 
 export interface FollowOptions {
   readonly afterSeq: number

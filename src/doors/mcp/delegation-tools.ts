@@ -86,7 +86,7 @@ export const delegationTools = [
       const pages = pagesOf(answerText(task))
       const text = pages[page - 1]
       if (text === undefined) throw new MoleculeError('invalid_request', `the result has ${pages.length} pages`)
-      await markRead(call.reception, call.identity, task)
+      await markRead(call.reception, call, task)
       const head = { task_id: id, state: stateName(task), ...(pages.length > 1 && { page, pages: pages.length }) }
       return { text: `${JSON.stringify(head)}\n\n${text}` }
     },
@@ -117,7 +117,7 @@ async function delegateAndWait(input: DelegateInput, call: ToolCall): Promise<To
       const { taskId } = await admit(input, call, signal)
       const ended = await waitForEnd(taskId, { call, workspace: input.workspace_id }, signal)
       // A caller that gave up does not get this answer: the result comes to it as a message.
-      if (!signal.aborted && !call.isGivenUp()) await markRead(call.reception, call.identity, ended)
+      if (!signal.aborted && !call.isGivenUp()) await markRead(call.reception, call, ended)
       return ended
     }),
   )

@@ -7,6 +7,7 @@ import { toMoleculeError } from '../../errors.ts'
 import { isFinal, isInterrupted, type Task } from '../../protocol/a2a.ts'
 import { sql } from '../../store/store.ts'
 import type { InboxContext } from '../context.ts'
+import type { ForgetRead } from '../inbox.ts'
 import { messagesOfTask } from '../read/task-messages.ts'
 
 /**
@@ -22,16 +23,26 @@ const UNREAD = (child: string): string => `${messagesOfTask(child, '$1')}
 const FIND = `select m.workspace_id from messages m, messages p, conversations c where ${UNREAD('m')} limit 1`
 const MARK = `update messages set read_epoch = c.lease_epoch from messages p, conversations c where ${UNREAD('messages')}`
 
+/** Only of the turn that runs: what an earlier turn read and was done with stays read. */
+const FORGET = `update messages set read_epoch = null where ${messagesOfTask('messages', '$1')} and child_open = 1
+  and exists (select 1 from tasks t where t.id = $1 and t.principal = $2)`
+
 /** Changes nothing for any other reader. A failure only sends the result again, so the read itself goes on. */
-export async function markRead({ store, log }: InboxContext, task: Task, reader: string): Promise<void> {
+export async function markRead(context: InboxContext, task: Task, reader: string): Promise<ForgetRead | undefined> {
+  const { store, log } = context
   const { id, status } = task
-  if (!isFinal(status.state) && !isInterrupted(status.state)) return
+  if (!isFinal(status.state) && !isInterrupted(status.state)) return undefined
   const values = [id, reader, status.state]
   try {
     // Most repeated reads find nothing, and then nothing is written.
     const [child] = await store.read(() => sql<{ workspace_id: string }>(FIND, values))
-    if (child !== undefined) await store.write(() => sql(MARK, values), child.workspace_id)
+    if (child === undefined) return undefined
+    await store.write(() => sql(MARK, values), child.workspace_id)
+    return async () => {
+      await store.write(() => sql(FORGET, [id, reader]), child.workspace_id)
+    }
   } catch (error) {
     log.warn({ err: toMoleculeError(error), taskId: id }, 'a result that was read may be sent to its reader again')
+    return undefined
   }
 }

@@ -111,6 +111,25 @@ export function delegationResultTests(harness: InboxHarness): void {
     })
   })
 
+  test('TW-3 a result whose answer did not reach the turn is unread again, and one that did stays read', async () => {
+    await withTeam(2, async ({ ids, workers: [home, away], lease }) => {
+      const { reception, inbox } = harness.local
+      for (const text of ['lost', 'kept']) {
+        const { taskId } = await admit(childOf(lease, ids[1] ?? '', { text }))
+        await inbox.settle(await away.lease(), done(text))
+        const task = (await reception.task(taskId)) as Task
+        const forget = await reception.markRead(task, `ws:${lease.workspaceId}/${lease.conversationId}`)
+        if (text === 'lost') await forget?.()
+      }
+      await inbox.settle(lease, done('bye'))
+      const result = await home.lease()
+      assert.match(textOf(result), /Your task was: lost\n/)
+      await inbox.settle(result, done('thanks'))
+      await harness.local.children.lookAfter()
+      assert.ok(await home.idle())
+    })
+  })
+
   const ENDS_OF_AN_ATTEMPT: Readonly<Record<string, (lease: Lease) => Promise<unknown>>> = {
     lost: () => harness.local.recover(),
     retried: (lease) => harness.local.inbox.settle(lease, retry),

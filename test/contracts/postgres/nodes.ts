@@ -1,6 +1,7 @@
 /** Several nodes on one database: they start together and write to the same rows. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { systemClock } from '../../../src/clock.ts'
 import type { MoleculeError } from '../../../src/errors.ts'
 import { type Store, sql } from '../../../src/store/store.ts'
 import { addNote, type GetServer, openNodes, openStore, pause, readNote } from './harness.ts'
@@ -18,6 +19,21 @@ export function nodeTests(getServer: GetServer): void {
         )
         assert.ok(rows.length > 0)
       }
+    })
+
+    test('PL-13 RE-9 a second node with the host id of a live one is refused; after its end, and under another id, it starts', async (t) => {
+      const url = await getServer().url()
+      // The wait for a dead holder takes no time here.
+      let passedMs = 0
+      const clock = { ...systemClock, monotonicMs: () => (passedMs += 1000) }
+      const first = await openStore(t, url, { host: 'one' })
+      await openStore(t, url, { host: 'other' })
+      await assert.rejects(openStore(t, url, { host: 'one', clock }), {
+        code: 'in_use',
+        message: /a platform with the same host id \(one\) runs on this database.*--as copy/,
+      })
+      await first.close()
+      await openStore(t, url, { host: 'one' })
     })
 
     test('a database from a newer Molecule is refused', async (t) => {

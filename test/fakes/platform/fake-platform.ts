@@ -213,6 +213,7 @@ function createFakeReception(exists: Exists): FakeReception {
     isAdmitted: async () => false,
     async markRead({ id }, reader) {
       readResults.push([id, reader])
+      return undefined
     },
     async admit(letter) {
       letters.push(letter)

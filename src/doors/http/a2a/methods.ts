@@ -113,10 +113,12 @@ function sendAndWait(call: A2aCall, { letter, onAdmitted }: LetterToAdmit, conte
   const { reception, waitingCalls, maxBlockMs: maxMs } = context
   return waitingCalls.run({ response: call.exchange.response, identity: call.identity }, async (signal) => {
     const task = await reception.send(letter, { maxMs, onAdmitted }, signal)
-    if (!signal.aborted) await markRead(reception, call.identity, task)
+    if (!signal.aborted) await markRead(reception, readerOf(call), task)
     return task
   })
 }
+
+const readerOf = ({ identity, exchange: { response } }: A2aCall) => ({ identity, response })
 
 /** Marks no result as read, even of a task that has ended: `a2a delegate --async` shows the agent only the id. */
 async function admitAndReadTask(
@@ -203,7 +205,7 @@ async function getTask(call: A2aCall, { reception }: A2aContext): Promise<unknow
   const { id, historyLength } = parseInput(taskIdParamsSchema, call.rpc.params, 'params')
   const view = historyLength === undefined ? taskViewOf(call) : { ...taskViewOf(call), historyLength }
   const task = requireTask(await reception.task(id, view), id)
-  await markRead(reception, call.identity, task)
+  await markRead(reception, readerOf(call), task)
   return taskInVersion(task, call.method.version)
 }
 

@@ -99,7 +99,7 @@ export async function* taskEvents<T>(
   if (signal.aborted || reader.conversationId === undefined) return
   // The reader took the last event, so it has the result.
   const task = await reception.task(taskId, { historyLength: 0, artifacts: false })
-  if (task !== undefined) await markRead(reception, reader, task)
+  if (task !== undefined) await markRead(reception, { identity: reader }, task)
 }
 
 function readCursor(lastEventId: string): StreamCursor | undefined {

@@ -60,7 +60,7 @@ async function answer({ context, identity, body }: McpRouteCall, app: AppContext
   app.waitingCalls.countStream(response, identity)
   return await app.mcp({
     workspaceId: context.req.param('id'),
-    ...{ identity, body, request: context.req.raw, taskViews: taskViewsOf(identity) },
+    ...{ identity, body, response, request: context.req.raw, taskViews: taskViewsOf(identity) },
     bytes: Number(request.headers['content-length'] ?? 0),
     wait: (wait) => app.waitingCalls.run({ response, identity }, wait),
     refuse(thrown) {

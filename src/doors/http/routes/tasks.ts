@@ -79,7 +79,7 @@ export const taskRoutes = [
       for (const view of taskViewsOf(identity)) {
         const task = await reception.task(id, view)
         if (task === undefined) continue
-        await markRead(reception, identity, task)
+        await markRead(reception, { identity, response: context.env.outgoing }, task)
         return context.json(task)
       }
       throw new MoleculeError('not_found', `there is no task ${id}`)
