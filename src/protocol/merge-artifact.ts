@@ -11,7 +11,7 @@ export function mergeArtifact(artifacts: readonly Artifact[], { artifact, append
   const index = artifacts.findIndex(({ artifactId }) => artifactId === artifact.artifactId)
   const known = artifacts[index]
   if (known === undefined) return [...artifacts, artifact]
-  const merged = append ? { ...known, ...artifact, parts: joinParts(known.parts, artifact.parts) } : artifact
+  const merged = append ? { ...known, ...artifact, parts: [...known.parts, ...artifact.parts] } : artifact
   return artifacts.with(index, merged)
 }
 
