@@ -40,7 +40,8 @@ test('PL-5 after each event there is the task: its status, and every complete ar
   }
   const tasks: string[] = []
   for await (const { task } of webhookEvents(log())) {
-    const texts = task.artifacts?.map(({ artifactId, parts }) => `${artifactId}=${parts[0]?.text}`).join() ?? ''
+    const textOf = (parts: readonly { text?: string }[]) => parts.map((part) => part.text).join('')
+    const texts = task.artifacts?.map(({ artifactId, parts }) => `${artifactId}=${textOf(parts)}`).join() ?? ''
     assert.deepEqual([task.id, task.contextId], ['t', 'c'])
     tasks.push(`${task.status.state} ${texts}`)
   }
