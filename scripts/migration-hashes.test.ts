@@ -9,7 +9,7 @@ test('RE-4 a recorded migration passes, and a new one is refused until it is rec
   const recorded = addMigrations({}, [FIRST])
   assert.deepEqual(checkMigrations(recorded, [FIRST]), [])
   const [problem, ...others] = checkMigrations(recorded, [FIRST, SECOND])
-  assert.match(problem ?? '', /^migration 2 is new: record it with node scripts\/migration-hashes\.ts --add$/)
+  assert.match(problem ?? '', /^migration 2 is new: record it with npx node scripts\/migration-hashes\.ts --add$/)
   assert.deepEqual(others, [])
   assert.deepEqual(checkMigrations(addMigrations(recorded, [FIRST, SECOND]), [FIRST, SECOND]), [])
 })

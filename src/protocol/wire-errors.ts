@@ -63,11 +63,11 @@ export const WIRE_ERRORS: Readonly<Record<ErrorCode, WireError>> = {
   stale_lease: wireError('staleLease', 409, 'STALE_LEASE'),
   store_unavailable: wireError('storeUnavailable', 503, 'STORE_UNAVAILABLE'),
   store_damaged: wireError('storeUnavailable', 503, 'STORE_DAMAGED'),
-  reply_damaged: wireError('internalError', 500, 'REPLY_DAMAGED'),
   disk_low: wireError('storeUnavailable', 507, 'DISK_LOW'),
   in_use: wireError('inUse', 409, 'IN_USE'),
   bad_config: wireError('invalidParams', 400, 'BAD_CONFIG'),
   internal: wireError('internalError', 500, 'INTERNAL'),
+  reply_damaged: wireError('internalError', 500, 'REPLY_DAMAGED'),
 
   backend_missing: wireError('turnFailed', 502, 'BACKEND_MISSING'),
   spawn_failed: wireError('turnFailed', 502, 'SPAWN_FAILED'),

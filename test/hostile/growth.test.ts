@@ -29,6 +29,7 @@ import { findJsonObject } from '../../src/protocol/json.ts'
 import { explainFailure } from '../../src/runtime/failure-sentence.ts'
 import { maskTokens } from '../../src/token-mask.ts'
 import { countWords } from '../../src/workspaces/memory/words.ts'
+import { divideMarkdown, parseMarkdown } from '../../web/src/ui/markdown-parts.ts'
 import { settleStreaming } from '../../web/src/ui/markdown-text.ts'
 import { letterTo, SENDER } from '../fakes/letters.ts'
 import { hostileTexts, type RepeatedText } from '../generators/pattern-texts.ts'
@@ -126,6 +127,9 @@ const LEASE = {
   ...{ failures: 0, losses: 0, interrupted: false, sessionRetried: false },
 }
 
+const showMarkdown = (text: string): unknown =>
+  divideMarkdown(text).map((part) => (part.isPlain ? undefined : parseMarkdown(part.text)))
+
 /** Parsers and writers of text from outside, each with the fragments of its alphabet. */
 const PARSERS: Readonly<Record<string, readonly [run: (text: string) => unknown, units: readonly string[]]>> = {
   'a name on a disk': [(text) => safeFileName(text, 'file'), PROSE],
@@ -163,6 +167,7 @@ const PARSERS: Readonly<Record<string, readonly [run: (text: string) => unknown,
     MARKDOWN,
   ],
   'a growing answer on the page': [settleStreaming, MARKDOWN],
+  'the Markdown parser of the page': [showMarkdown, MARKDOWN],
 }
 
 /** Each fragment alone, after and before another one, and each pair. */

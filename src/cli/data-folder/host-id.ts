@@ -38,6 +38,8 @@ export function readHostFolder(folder: string): HostFolder {
 }
 
 function standingOf(from: HostPlace, { id, here }: { id: string; here: HostPlace }): FolderStanding {
+  // A volume of containers, of which each may have a machine id of its own.
+  if (from.path === here.path && from.inode === here.inode) return 'same'
   const isThisMachine = from.machine === here.machine || from.machine === '' || here.machine === ''
   if (!isThisMachine) return 'copy'
   if (from.path === here.path) return 'same'

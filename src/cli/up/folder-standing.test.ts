@@ -41,9 +41,11 @@ test('PL-13 a folder of another machine is a copy; one without a machine or from
   const { original, settle } = makeCopy(t)
   const path = join(original, 'host-place.json')
   const place = JSON.parse(readFileSync(path, 'utf8'))
-  const [here, elsewhere] = [place.machine === '' ? 'same' : 'copy', JSON.stringify({ ...place, machine: 'elsewhere' })]
-  writeFileSync(path, elsewhere)
-  assert.equal((await settle(original)).standing, here)
+  const elsewhere = { ...place, machine: 'elsewhere' }
+  writeFileSync(path, JSON.stringify(elsewhere))
+  assert.equal((await settle(original)).standing, 'same', 'a volume of another container')
+  writeFileSync(path, JSON.stringify({ ...elsewhere, inode: '1:1' }))
+  assert.equal((await settle(original)).standing, place.machine === '' ? 'same' : 'copy')
   assert.equal((await settle(original, 'move')).host, 'host-1')
   writeFileSync(path, JSON.stringify({ ...place, machine: '' }))
   assert.equal((await settle(original)).standing, 'same')

@@ -33,3 +33,9 @@ test('CV-14 a paragraph or a text beyond the limit is plain text', () => {
     [true],
   )
 })
+
+test('CV-14 a paragraph with thousands of marks is plain text; as many in code, or in several paragraphs, are not', () => {
+  for (const mark of ['*', '_', '!', '__a', '* * ']) assert.equal(parseMarkdown(mark.repeat(2500)), undefined, mark)
+  const code = ['```', ...Array.from({ length: 900 }, () => '__init__ *args'), '```'].join('\n')
+  for (const usual of [code, '**bold** and *more*\n\n'.repeat(900)]) assert.ok(parseMarkdown(usual) !== undefined)
+})

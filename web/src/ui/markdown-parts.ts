@@ -11,6 +11,8 @@ const UNDIVIDED_CHARACTERS_MAX = 20_000
 const PART_CHARACTERS = 4000
 /** Quotes, lists and emphasis inside each other. A deeper part is shown as plain text. */
 const DEPTH_MAX = 24
+/** Marks of emphasis in one paragraph. A part with more is plain text: the parser takes 3 s for a run of 20,000 stars. */
+const MARKS_MAX = 2000
 
 export interface MarkdownPart {
   readonly text: string
@@ -54,8 +56,9 @@ export function divideMarkdown(text: string): readonly MarkdownPart[] {
 /** The mark that opens or closes a block of code on this line. */
 export const fenceOf = (line: string): string | undefined => /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1]
 
-/** The tokens of a part; undefined where it is nested too deep to be shown as Markdown. */
+/** The tokens of a part; undefined where it has too many marks, or is nested too deep, to be shown as Markdown. */
 export function parseMarkdown(text: string): readonly Token[] | undefined {
+  if (hasTooManyMarks(text)) return undefined
   try {
     const tokens = lexer(text)
     return isTooDeep(tokens) ? undefined : tokens
@@ -63,6 +66,24 @@ export function parseMarkdown(text: string): readonly Token[] | undefined {
     // The parser ran out of stack: 3,000 quote marks are 3,000 calls inside each other.
     return undefined
   }
+}
+
+/** Code is not counted: its marks cost nothing. */
+function hasTooManyMarks(text: string): boolean {
+  let marks = 0
+  let openFence: string | undefined
+  for (const line of text.split('\n')) {
+    const fence = fenceOf(line)
+    if (openFence !== undefined) {
+      if (fence?.startsWith(openFence) && line.trim() === fence) openFence = undefined
+      continue
+    }
+    openFence = fence
+    if (line.trim() === '') marks = 0
+    for (const character of line) if (character === '*' || character === '_' || character === '!') marks++
+    if (marks > MARKS_MAX) return true
+  }
+  return false
 }
 
 /** Walks the tokens without recursion: the depth is what it measures. */

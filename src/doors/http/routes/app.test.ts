@@ -19,33 +19,31 @@ import { createWrongTokenLimit } from '../server/wrong-token-limit.ts'
 import { createApp } from './app.ts'
 
 /** The app without a server, whose limits remember what they count. */
-function createTestApp(options: { onCode?: () => void } = {}) {
+function createTestApp() {
   const fakePlatform = createFakePlatform()
   const counted: number[] = []
   const limit = { ...createRateLimit(systemClock), count: (_id: string, amount = 1) => void counted.push(amount) }
-  const tokens = {
-    ...fakePlatform.tokens,
-    async exchangeLoginCode() {
-      options.onCode?.()
-      return undefined
-    },
-  }
+  const { tokens } = fakePlatform
   const auth = createHttpAuth({
     ...{ tokens, port: 1, rateLimit: limit, byteLimit: limit },
     wrongTokenLimit: createWrongTokenLimit(systemClock),
   })
   const bridges = recordPart<Bridges>({ begin: 'held' })
   const app = createApp({
-    ...{ ...fakePlatform, tokens, auth, reach: createReach(fakePlatform.workspaces), metrics: createMetrics() },
+    ...{ ...fakePlatform, auth, reach: createReach(fakePlatform.workspaces), metrics: createMetrics() },
     ...{ waitingCalls: createWaitingCalls(tokens), clock: systemClock, limits: SSE_LIMITS, version: '1' },
     bridgeContext: { ...fakePlatform.bridgeContext, bridges: bridges.part },
     load: async () => ({ waiting: 0, running: 0, workspaces: [] }),
     unready: async () => undefined,
   })
   /** The request as Node would give it to the app; the answer of a refusal is not written. */
-  const send = async (path: string, body: string, incoming: Readable = Readable.from([Buffer.from(body)])) => {
+  const send = async (path: string, body: string) => {
     const headers = { authorization: `Bearer ${secretOf('workspace')}` }
-    const request = Object.assign(incoming, { headers, url: path, method: 'POST' }) as unknown as IncomingMessage
+    const request = Object.assign(Readable.from([Buffer.from(body)]), {
+      headers,
+      url: path,
+      method: 'POST',
+    }) as unknown as IncomingMessage
     const outgoing = { headersSent: true, destroyed: true } as ServerResponse
     const env = { incoming: request, outgoing, requestId: 'req_1' }
     await app.fetch(new Request(`http://localhost${path}`, { method: 'POST' }), env)
@@ -61,25 +59,6 @@ test('PL-9 the rate limits count a request and the bytes of its body, but no cal
   const key = { conversationId: 'c', taskId: 't', messageId: 'm', epoch: 1 }
   await send(`/workspaces/${WORKSPACE_ID}/inbox/begin`, JSON.stringify({ key }))
   assert.deepEqual(counted, [1, body.length])
-})
-
-test('PL-23 other callers run between the steps of work on a large body, and a small one is done at once', async () => {
-  const turnsFor = async (bytes: number) => {
-    let turns = 0
-    let seen: number | undefined
-    const { send } = createTestApp({ onCode: () => (seen = turns) })
-    const body = '{"code":"x"}'.padEnd(bytes)
-    const incoming = Readable.from([Buffer.from(body)])
-    const count = () => {
-      turns++
-      if (seen === undefined && turns < 100) setImmediate(count)
-    }
-    incoming.once('end', () => setImmediate(count))
-    await send('/login', body, incoming)
-    return seen
-  }
-  const small = 256 * 1024
-  assert.deepEqual([await turnsFor(small), await turnsFor(small + 1)], [0, 2])
 })
 
 test('CL-7 a route finds its workspace by its name, wherever the name stands in the path', async (t) => {
