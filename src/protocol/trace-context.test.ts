@@ -20,7 +20,7 @@ test('PL-15 a valid traceparent is accepted, and an invalid one is ignored', () 
 test('PL-15 a trace is stored and restored with its message, and the raw envelope is unchanged', () => {
   const message = { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'a' }] }
   const raw = { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message } }
-  const traced = { ...readEnvelope(raw), traceparent: TRACE }
+  const traced = { ...readEnvelope(raw), trace: { traceparent: TRACE, tracestate: 'a=1' } }
   assert.deepEqual(restoreEnvelope(writeEnvelope(traced)), traced)
   assert.deepEqual(traced.raw, raw)
   const sly = readEnvelope({ ...raw, _traceparent: 'anything' })

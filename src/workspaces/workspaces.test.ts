@@ -26,7 +26,7 @@ function openWorkspaces(t: TestContext) {
 }
 
 const NO_FACTS = {
-  ...{ deadLetters: 0, questions: 0, deliveries: 0, budgets: 0 },
+  ...{ deadLetters: 0, questions: 0, deliveries: 0, budgets: 0, damagedReplies: 0 },
   today: { turns: 0, unknownTurns: 0, costUsd: null },
 }
 
