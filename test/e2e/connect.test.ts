@@ -177,7 +177,9 @@ test('CN-2 a person and a peer get the answer, and progress streams during the t
     // The command ends only after the test has read its first line from the stream.
     if (received.includes('working')) writeFileSync(gate, '')
   }
-  assert.match(received, /go\\nworking\\ndone/)
+  const events = [...received.matchAll(/^data: (.+)$/gm)].map(([, data = '']) => JSON.parse(data).result)
+  const chunks = events.flatMap(({ artifactUpdate }) => artifactUpdate?.artifact.parts ?? [])
+  assert.equal(chunks.map(({ text }) => text).join(''), 'go\nworking\ndone\n')
   assert.match(received, /TASK_STATE_COMPLETED/)
   assert.equal(replyText(await platform.send(workspace.id, 'again')), 'again\nworking\ndone\n')
 })
