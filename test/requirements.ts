@@ -248,7 +248,7 @@ export const requirements: readonly Requirement[] = [
     'no orphan or zombie process is left behind',
     'where no cgroup can be made, one that drops its mark and its session survives',
   ),
-  pending('RE-6', 'safe upgrades, backup and restore'),
+  built('RE-6', 'safe upgrades, backup and restore', 'upgrades; the commands backup and restore are pending'),
   built('RE-7', 'nothing grows without a limit'),
   pending('RE-8', 'some workspaces belong to a node, others may move'),
   built('RE-9', 'every attack that ever worked is a test', 'attacks in test/hostile so far'),

@@ -49,7 +49,7 @@ const ENGINES: Readonly<Record<string, OpenReleased>> = {
 for (const [engine, open] of Object.entries(ENGINES)) {
   describe(`a released store on ${engine}`, () => {
     for (const [name, store] of releasedStores()) {
-      test(`IN-10 ${name}: every list and view answers as before, and repeated messages get their task`, async (t) => {
+      test(`RE-6 IN-10 ${name}: every list and view answers as before, and repeated messages get their task`, async (t) => {
         const platform = await open(t, store)
         for (const { get: path, status, has } of store.answers) {
           const answer = await platform.request('GET', path)

@@ -1,11 +1,15 @@
-/** Brings an embedded store to the schema of this program, one transaction per migration. */
+/** Brings an embedded store to the schema of this program, one transaction per migration, after a copy of the store. */
 import { missingMigrations } from '../migrations.ts'
 import type { SqliteConnection } from './connection.ts'
+import { copyAside } from './copy-aside.ts'
 
-export function migrate({ database, run }: SqliteConnection): void {
+export function migrate({ database, run }: SqliteConnection, path: string): void {
   database.exec('create table if not exists schema_version (version integer not null)')
   const [row] = run('select max(version) as version from schema_version', [])
-  for (const [version, text] of missingMigrations(Number(row?.['version'] ?? 0))) {
+  const current = Number(row?.['version'] ?? 0)
+  const missing = missingMigrations(current)
+  if (current > 0 && missing.length > 0) copyAside(path, current)
+  for (const [version, text] of missing) {
     database.exec('begin immediate')
     try {
       database.exec(text)

@@ -106,7 +106,7 @@ function openChecked({ path, clock, log = silentLog, metrics }: SqliteOptions): 
     const onCommit = watchSlowCommits({ clock, log, metrics })
     connection = openConnection({ path, nowMs: databaseTime(clock), log, onCommit })
     const check = crashed ? checkAfterCrash(connection, { path, clock, log }) : undefined
-    migrate(connection)
+    migrate(connection, path)
     return { connection, check }
   } catch (error) {
     connection?.database.close()
