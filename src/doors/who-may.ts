@@ -16,7 +16,7 @@ interface ActionRoles {
   /** For the documentation: what the action is. */
   readonly does: string
   readonly tokens: readonly TokenRole[]
-  /** Absent: nobody does it in a chat. */
+  /** Absent: a chat has no such action. */
   readonly chat?: readonly ChatRole[]
 }
 

@@ -1,6 +1,6 @@
 /**
  * Notices commits that wait long for the disk. On SQLite such a commit holds the whole process, so every caller waits
- * with it, and without a note nobody knows why.
+ * with it, and the owner must learn why.
  */
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
@@ -22,7 +22,7 @@ export interface SlowCommitsOptions {
   readonly metrics?: Pick<Metrics, 'count'> | undefined
 }
 
-/** Returns a function that is told how long each commit took. */
+/** Returns a function that takes the duration of each commit. */
 export function watchSlowCommits({ clock, log, metrics }: SlowCommitsOptions): (tookMs: number) => void {
   let loggedMs = Number.NEGATIVE_INFINITY
   let unlogged = 0

@@ -44,16 +44,16 @@ function standingOf(from: HostPlace, { id, here }: { id: string; here: HostPlace
   if (!isThisMachine) return 'copy'
   if (from.path === here.path) return 'same'
   if (from.inode === here.inode) return 'moved'
-  return readOriginalId(from.path) === id ? 'copy' : 'moved'
+  return mayBeThere(from.path, id) ? 'copy' : 'moved'
 }
 
-/** Undefined when no folder of ours is there any more. */
-function readOriginalId(path: string): string | undefined {
+/** False only when it is sure that the original is gone. An original that this user cannot read may be in use. */
+function mayBeThere(path: string, id: string): boolean {
   try {
-    return readIfExists(join(path, 'host-id'))?.trim()
-  } catch {
-    // It may be there and closed to us.
-    return undefined
+    return readIfExists(join(path, 'host-id'))?.trim() === id
+  } catch (error) {
+    // A file in the place of the folder.
+    return (error as NodeJS.ErrnoException).code !== 'ENOTDIR'
   }
 }
 
@@ -64,7 +64,7 @@ export function writeHostFolder(folder: string, id: string): void {
   if (readIfExists(placePath(folder)) !== place) writeFileAtomically(placePath(folder), place)
 }
 
-/** For a folder that nobody is asked about: a bridge in a copied folder is another bridge. */
+/** For the state folder of a bridge, which asks no person: in a copied folder it is another bridge. */
 export function ensureHostId(folder: string): string {
   const { id: known, standing } = readHostFolder(folder)
   const id = known === undefined || standing === 'copy' ? ulid() : known

@@ -33,8 +33,13 @@ test('PL-13 a folder is at home where it was made; elsewhere it was moved if its
   assert.notEqual(copied.host, 'host-1')
   writeFileSync(join(original, 'host-id'), 'host-2\n')
   assert.equal((await settle(copy)).standing, 'moved', 'another folder is in its place')
+  rmSync(join(original, 'host-id'))
+  mkdirSync(join(original, 'host-id'))
+  assert.equal((await settle(copy)).standing, 'copy', 'the original cannot be read')
   rmSync(original, { recursive: true })
   assert.deepEqual(await settle(copy), { host: 'host-1', standing: 'moved', formerPath: original })
+  writeFileSync(original, '')
+  assert.equal((await settle(copy)).standing, 'moved', 'a file is in its place')
 })
 
 test('PL-13 a folder of another machine is a copy; one without a machine or from an earlier version is at home', async (t) => {

@@ -148,7 +148,7 @@ export function createCommands(context: SessionContext): Commands {
   }
 }
 
-/** Paths describe the disk of the platform: only an owner sees them, and only where nobody else reads along. */
+/** Paths describe the disk of the platform: only an owner sees them, and only in a direct chat. */
 const sayTo = ({ place, standing }: Pick<CommandInput, 'place' | 'standing'>, text: string): string =>
   standing === 'owner' && place.isDirect ? text : publicReason(text)
 

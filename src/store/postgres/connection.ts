@@ -43,7 +43,7 @@ export interface PostgresConnectionOptions {
   readonly translate: Translate
   /** A connection that does not answer within this time is lost. */
   readonly answerMs: number
-  /** Is told how long each commit took. */
+  /** Called with the duration of each commit. */
   readonly onCommit: (tookMs: number) => void
 }
 

@@ -8,7 +8,7 @@ import { createDamageLatch, type DamageLatch } from './damage.ts'
 export interface SqliteConnection {
   readonly database: DatabaseSync
   readonly damage: DamageLatch
-  /** Is told how long each commit took. */
+  /** Called with the duration of each commit. */
   readonly onCommit: (tookMs: number) => void
   nowMs(): bigint
   /** Prepares a text of the seam's SQL, once. */

@@ -49,7 +49,7 @@ test('PL-6 a number of the query outside its range is refused by name', async (t
   }
 })
 
-test('PL-12 RE-9 nobody writes a note of a type that the platform writes itself', async (t) => {
+test('PL-12 RE-9 no token writes a note of a type that the platform writes itself', async (t) => {
   const activity = recordPart<Activity>({ addNote: 12 })
   const call = await openRoutes(t, { activity: activity.part })
   for (const type of ['permission', 'rule', 'config_changed', 'adapter_changed', 'budget', 'reply', 'status_text'])
