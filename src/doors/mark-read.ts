@@ -17,8 +17,7 @@ export async function markRead(
   if (conversationId === undefined) return
   const forget = await reception.markRead(task, principal)
   if (forget === undefined || response === undefined) return
-  // A failure loses what the caller lost already; the caller can still read the result by its id.
-  const forgetUnsent = () => void (response.writableFinished === false && forget().catch(() => undefined))
+  const forgetUnsent = () => void (response.writableFinished === false && forget())
   if (response.destroyed === true) forgetUnsent()
   else response.once('close', forgetUnsent)
 }

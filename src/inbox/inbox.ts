@@ -117,7 +117,7 @@ export interface Reception {
   cancel(taskId: string, view?: TaskView): Promise<Task>
 }
 
-/** The reader did not get the result after all: it is unread, while its turn runs. */
+/** The reader did not get the result after all: it is unread, while its turn runs. Never rejects. */
 export type ForgetRead = () => Promise<void>
 
 export interface FollowOptions {

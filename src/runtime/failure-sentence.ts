@@ -82,7 +82,8 @@ function maskTexts({ message, details, ...failure }: Failure, mask: Mask): Failu
     return `${mask(text.slice(0, TEXT_CHARACTERS_MAX)).slice(0, -KEY_CHARACTERS_MAX)}... (${text.length} characters)`
   }
   return {
-    ...{ ...failure, message: masked(message) },
+    ...failure,
+    message: masked(message),
     ...(details !== undefined && {
       details: Object.fromEntries(
         // Other values hold no secret.

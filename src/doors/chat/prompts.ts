@@ -110,7 +110,8 @@ const PERMISSION_BUTTONS = {
 
 const permissionButtons = (id: string, offered: readonly Choice[]): ChatButton[] =>
   PERMISSION_CHOICES.filter((choice) => offered.includes(choice)).map((choice) => ({
-    ...{ id: `${id}.${choice}`, ...PERMISSION_BUTTONS[choice] },
+    id: `${id}.${choice}`,
+    ...PERMISSION_BUTTONS[choice],
   }))
 
 /** A fence that the text itself cannot close. */

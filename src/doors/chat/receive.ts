@@ -256,7 +256,9 @@ async function sendToWorkspace(
     },
   }
   const { taskId } = await reception.admit({
-    ...{ workspaceId: workspaceId as string, principal: chatPrincipal(stored.name, place.id), idempotencyKey: key },
+    workspaceId: workspaceId as string,
+    principal: chatPrincipal(stored.name, place.id),
+    idempotencyKey: key,
     sender: { kind: author.isBot ? 'program' : 'person', id: author.id, name: author.name, door: stored.kind },
     envelope: readEnvelope({ jsonrpc: '2.0', id: key, method: 'SendMessage', params }),
     replyTo: { door: context.door, channel: place.id },

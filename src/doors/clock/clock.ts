@@ -140,7 +140,9 @@ async function send(schedule: Schedule, time: RunTime, options: ClockDoorOptions
     metadata: { schedule: { id, name } },
   }
   const { taskId } = await options.reception.admit({
-    ...{ workspaceId, principal: principalOf(schedule), idempotencyKey: key },
+    workspaceId,
+    principal: principalOf(schedule),
+    idempotencyKey: key,
     sender: { kind: 'schedule', id, name, door: 'clock' },
     envelope: readEnvelope({ jsonrpc: '2.0', id: key, method: 'SendMessage', params: { message } }),
     ...(webhook !== undefined && { push: { version: '1.0', config: { id: SCHEDULE_PUSH_ID, ...webhook } } }),

@@ -15,6 +15,9 @@ export function scheduleNeeds({ stopped }: Pick<Schedules, 'stopped'>): NeedSour
 }
 
 const toNeed = ({ id, workspaceId, name, note, stoppedAtMs }: Schedule) => ({
-  ...{ kind: 'schedule' as const, id, workspaceId, sinceMs: stoppedAtMs ?? 0 },
+  kind: 'schedule' as const,
+  id,
+  workspaceId,
+  sinceMs: stoppedAtMs ?? 0,
   reason: `the schedule "${name}" is paused: ${note ?? 'the platform stopped it'}`,
 })

@@ -48,7 +48,8 @@ export const workspaceTools = [
         ...viewPeer(workspace),
         ...{ parent_id: parentId ?? null, runtime, model: model ?? null },
         ...(seesStatusText(identity, workspace.id) && { status_text: statusText?.text ?? null }),
-        ...{ queue_depth: queueDepth, running },
+        queue_depth: queueDepth,
+        running,
       })
     },
   }),

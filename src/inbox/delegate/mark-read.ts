@@ -33,14 +33,19 @@ export async function markRead(context: InboxContext, task: Task, reader: string
   const { id, status } = task
   if (!isFinal(status.state) && !isInterrupted(status.state)) return undefined
   const values = [id, reader, status.state]
+  const forget = async (workspaceId: string) => {
+    try {
+      await store.write(() => sql(FORGET, [id, reader]), workspaceId)
+    } catch (error) {
+      log.warn({ err: toMoleculeError(error), taskId: id }, 'a result whose answer was not sent counts as read')
+    }
+  }
   try {
     // Most repeated reads find nothing, and then nothing is written.
     const [child] = await store.read(() => sql<{ workspace_id: string }>(FIND, values))
     if (child === undefined) return undefined
     await store.write(() => sql(MARK, values), child.workspace_id)
-    return async () => {
-      await store.write(() => sql(FORGET, [id, reader]), child.workspace_id)
-    }
+    return () => forget(child.workspace_id)
   } catch (error) {
     log.warn({ err: toMoleculeError(error), taskId: id }, 'a result that was read may be sent to its reader again')
     return undefined

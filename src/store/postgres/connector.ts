@@ -48,7 +48,10 @@ export function createConnector(url: string, { clock, log, metrics }: SlowCommit
     async connect(timeouts = DEFAULT_TIMEOUTS) {
       const client = newClient(url)
       const connection = createConnection(client, {
-        ...{ clock, address, translate, onCommit },
+        clock,
+        address,
+        translate,
+        onCommit,
         answerMs: timeouts.answerMs,
       })
       const cancelTimer = clock.after(CONNECT_MS_MAX, () => connection.lose(answerTimeout(address, CONNECT_MS_MAX)))

@@ -220,7 +220,10 @@ async function promptAgent(
   const { titlesAreNames, errorMeanings } = program
   const promptOptions = {
     ...{ backend, sessionId, isResumed, text, nowMs, decide },
-    ...{ workingDir: turn.workingDir, titlesAreNames, errorMeanings, trace: traceFromVariables(turn.env) },
+    workingDir: turn.workingDir,
+    titlesAreNames,
+    errorMeanings,
+    trace: traceFromVariables(turn.env),
   }
   return { ...(await runPrompt(agent, promptOptions, stream)), since }
 }

@@ -164,7 +164,11 @@ async function readLetter(call: A2aCall, { push }: A2aContext): Promise<LetterTo
   const envelope = { ...readSend(call.rpc), ...(trace !== undefined && { trace }) }
   const key = readIdempotencyHeader(exchange.request.headers['idempotency-key']?.toString()) ?? idempotencyKey(envelope)
   const pushCall = {
-    ...{ params: call.rpc.params, version: envelope.version, workspaceId, identity, trace },
+    params: call.rpc.params,
+    version: envelope.version,
+    workspaceId,
+    identity,
+    trace,
     showSecret: showSecretTo(call),
   }
   const keepPush = await acceptPush(pushCall, push)

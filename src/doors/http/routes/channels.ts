@@ -162,7 +162,8 @@ export const channelRoutes = [
 ]
 
 const decisionOf = ({ name, role }: Identity) => ({
-  ...{ by: name, mayChangeOwners: rolesOf('pairing.owner').includes(role) },
+  by: name,
+  mayChangeOwners: rolesOf('pairing.owner').includes(role),
 })
 
 const viewChannel = (channel: StoredChannel, bindings: readonly Binding[]) => ({

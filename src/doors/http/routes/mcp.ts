@@ -23,7 +23,8 @@ export const mcpRoutes = [
     access: 'mcp.use',
     reach: 'own',
     body: {
-      ...{ schema: z.looseObject({}), name: 'a JSON-RPC message' },
+      schema: z.looseObject({}),
+      name: 'a JSON-RPC message',
       bytesMax: A2A_BODY_BYTES_MAX,
       batchMax: BATCH_MESSAGES_MAX,
     },
@@ -60,7 +61,11 @@ async function answer({ context, identity, body }: McpRouteCall, app: AppContext
   app.waitingCalls.countStream(response, identity)
   return await app.mcp({
     workspaceId: context.req.param('id'),
-    ...{ identity, body, response, request: context.req.raw, taskViews: taskViewsOf(identity) },
+    identity,
+    body,
+    response,
+    request: context.req.raw,
+    taskViews: taskViewsOf(identity),
     bytes: Number(request.headers['content-length'] ?? 0),
     wait: (wait) => app.waitingCalls.run({ response, identity }, wait),
     refuse(thrown) {
