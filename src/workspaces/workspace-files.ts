@@ -10,9 +10,11 @@ import { MoleculeError } from '../errors.ts'
 import type { Store } from '../store/store.ts'
 import { configErrorAt, WORKSPACE_CONFIG_FILE } from './config/config-file.ts'
 import { badConfigAsInvalidRequest, type ValidatedConfig, type WorkspaceConfigs } from './config/workspace-configs.ts'
-import { AUTH_TOKEN_FILE, type Homes, ignoreMissing, WORK_FOLDER, writeAtomically } from './homes/homes.ts'
+import { type Homes, WORK_FOLDER, writeAtomically } from './homes/homes.ts'
+import { ignoreMissing } from './homes/ignore-missing.ts'
 import { PATH_DEPTH_MAX, resolvePath } from './homes/safe-path.ts'
 import { toStoredFolder } from './homes/stored-folders.ts'
+import { isTokenFile } from './homes/token-file.ts'
 import { requireWorkingDir } from './homes/working-dir.ts'
 import type { BackendCheck, Workspace } from './workspace.ts'
 import { changeStoreOnlySettings, requireWorkspace } from './workspace-rows.ts'
@@ -158,7 +160,7 @@ const isConfigPath = (path: string): boolean => path.toLowerCase() === WORKSPACE
 
 function isSecret(file: string, home: string, { runtimeConfig }: Workspace): boolean {
   const named = runtimeConfig['auth_token_file']
-  if (basename(file).toLowerCase() === AUTH_TOKEN_FILE) return true
+  if (isTokenFile(basename(file))) return true
   return typeof named === 'string' && resolve(home, named).toLowerCase() === file.toLowerCase()
 }
 

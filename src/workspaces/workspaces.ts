@@ -7,10 +7,17 @@ import { MoleculeError, toMoleculeError } from '../errors.ts'
 import { isWorkspaceId, workspaceId } from '../ids.ts'
 import type { Store } from '../store/store.ts'
 import { type AddCardFacts, createCardFacts } from './card-facts.ts'
-import { type ConfigFileChange, changeConfig, DEFAULT_RUNTIME, WORKSPACE_CONFIG_FILE } from './config/config-file.ts'
+import {
+  type ConfigFileChange,
+  changeConfig,
+  DEFAULT_RUNTIME,
+  parseConfig,
+  WORKSPACE_CONFIG_FILE,
+} from './config/config-file.ts'
 import { badConfigAsInvalidRequest, runtimeConfigOf, type WorkspaceConfigs } from './config/workspace-configs.ts'
 import type { Homes } from './homes/homes.ts'
 import { toStoredFolder, withAbsoluteFolder } from './homes/stored-folders.ts'
+import { AUTH_TOKEN_FILE } from './homes/token-file.ts'
 import { defaultWorkingDir, requireWorkingDir } from './homes/working-dir.ts'
 import {
   type CreatedWorkspace,
@@ -91,7 +98,7 @@ const ALL_PAGE_WORKSPACES = 100
 async function provisionWorkspace(input: NewWorkspace, options: WorkspacesOptions): Promise<CreatedWorkspace> {
   const { store, homes } = options
   const id = workspaceId()
-  const { text, validated, workingDir } = await validateNew(input, options)
+  const { text, validated, workingDir, foreignTokens } = await validateNew(input, options)
   const storeOnly: StoreOnlySettings = {
     tier: input.tier ?? DEFAULT_TIER,
     workingDir: toStoredFolder([homes.dataDir], workingDir ?? defaultWorkingDir(homes, id)),
@@ -100,7 +107,7 @@ async function provisionWorkspace(input: NewWorkspace, options: WorkspacesOption
     ...(input.team !== undefined && { team: input.team }),
   }
   try {
-    await homes.create(id, input.template)
+    await homes.create(id, { template: input.template, runtime: validated.config.runtime, foreignTokens })
     await homes.writeConfig(id, text)
     await store.write(() => insertWorkspace({ id, storeOnly, ...validated }))
   } catch (error) {
@@ -119,13 +126,31 @@ async function provisionWorkspace(input: NewWorkspace, options: WorkspacesOption
 async function validateNew(input: NewWorkspace, { homes, configs }: WorkspacesOptions) {
   const base = input.template === undefined ? undefined : await homes.templateConfig(input.template)
   const path = base?.path ?? WORKSPACE_CONFIG_FILE
-  const { text, validated } = await badConfigAsInvalidRequest(async () => {
-    const written = changeConfig(base?.text, initialConfig(input, base?.text), path)
-    return { text: written, validated: await configs.validate(written, path) }
+  const { text, validated, foreignTokens } = await badConfigAsInvalidRequest(async () => {
+    const foreign = base === undefined ? [] : foreignTokensOf(input, { text: base.text, path })
+    const change = initialConfig(input, base?.text)
+    // The option of the template would name the token of another vendor.
+    const options = { ...(foreign.length > 1 && { auth_token_file: null }), ...change.runtime_config }
+    const written = changeConfig(base?.text, { ...change, runtime_config: options }, path)
+    return { text: written, validated: await configs.validate(written, path), foreignTokens: foreign }
   })
   const workingDir = input.workingDir ?? validated.config.workingDir
   if (workingDir !== undefined) requireWorkingDir(workingDir)
-  return { text, validated, workingDir }
+  return { text, validated, workingDir, foreignTokens }
+}
+
+/**
+ * The token files of a template for another runtime than the new workspace's: `.auth-token`, and the file that its
+ * option names. A token belongs to one vendor. A template without a runtime is one of the default runtime.
+ */
+function foreignTokensOf(
+  { name, runtime }: NewWorkspace,
+  { text, path }: { readonly text: string | undefined; readonly path: string },
+): readonly string[] {
+  const template = parseConfig(changeConfig(text, { name }, path), path)
+  if (runtime === undefined || runtime === template.runtime) return []
+  const { auth_token_file: option } = template.runtimeConfig
+  return typeof option === 'string' ? [AUTH_TOKEN_FILE, option] : [AUTH_TOKEN_FILE]
 }
 
 /** Names need not be unique, but a second workspace of a name should not come as a surprise. */

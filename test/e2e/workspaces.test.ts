@@ -20,12 +20,13 @@ const homeOf = ({ dataDir }: PlatformUnderTest, id: string) => join(dataDir, 'wo
 const configOf = (platform: PlatformUnderTest, id: string) => join(homeOf(platform, id), 'config.yaml')
 
 test(
-  "PL-2 a new workspace gets a private home with config.yaml, a working folder and the default template's token",
+  "PL-2 a new workspace gets a private home with config.yaml and a working folder; one of claude also the default template's token",
   withPlatform(async (platform) => {
     const template = join(platform.dataDir, 'templates', 'claude-code-default')
     await mkdir(template, { recursive: true })
     await writeFile(join(template, '.auth-token'), 'secret-token\n', { mode: 0o644 })
     const id = await platform.exec('pwd', { name: 'My Agent', role: 'Does things', model: 'large' })
+    const ofClaude = await platform.request('POST', '/workspaces', { name: 'claude', runtime: 'claude-code' })
     const home = homeOf(platform, id)
     assert.equal((await stat(home)).mode & 0o777, 0o700)
     const config = await readFile(configOf(platform, id), 'utf8')
@@ -33,8 +34,10 @@ test(
       config,
       'name: My Agent\nrole: Does things\nruntime: exec\nmodel: large\nruntime_config:\n  cmd: pwd\n',
     )
-    assert.equal(await readFile(join(home, '.auth-token'), 'utf8'), 'secret-token\n')
-    assert.equal((await stat(join(home, '.auth-token'))).mode & 0o777, 0o600)
+    const token = join(homeOf(platform, ofClaude.body.id), '.auth-token')
+    assert.equal(await readFile(token, 'utf8'), 'secret-token\n')
+    assert.equal((await stat(token)).mode & 0o777, 0o600)
+    assert.equal(existsSync(join(home, '.auth-token')), false)
     assert.equal(replyText(await platform.send(id, '')), `${join(home, 'work')}\n`)
   }),
 )

@@ -223,7 +223,7 @@ test('AG-18 AG-2 a thread gets its model when it is opened, and again only when 
   assert.equal(recorded('threads.jsonl').at(-1).params.model, 'gpt-5')
 })
 
-test('RT-9 AG-2 a key in the environment stays as it is; a key from a file is set if there is none', async (t) => {
+test('RT-9 AG-2 a key from a file wins over OPENAI_API_KEY, which stays as it is', async (t) => {
   const { workingDir } = setUp(t)
   const file = join(workingDir, 'key')
   const { writeFileSync } = await import('node:fs')
@@ -233,7 +233,7 @@ test('RT-9 AG-2 a key in the environment stays as it is; a key from a file is se
   assert.deepEqual([fromFile.CODEX_API_KEY, fromFile.OPENAI_API_KEY], ['sk-file', 'sk-file'])
   await setUp(t, { auth_token_file: file, mode: 'oneshot' }, { OPENAI_API_KEY: 'sk-env' }).run('x')
   const fromEnv = recorded('starts.jsonl').at(-1).env
-  assert.deepEqual([fromEnv.CODEX_API_KEY, fromEnv.OPENAI_API_KEY], [undefined, 'sk-env'])
+  assert.deepEqual([fromEnv.CODEX_API_KEY, fromEnv.OPENAI_API_KEY], ['sk-file', 'sk-env'])
 })
 
 test('RT-9 AG-2 warm: the process gets a key of its own, because the app server reads none from the environment', async (t) => {

@@ -24,6 +24,7 @@ import { createWarmPool, type WarmPool } from '../engine/warm/warm-pool.ts'
 import { runWarmTurn } from '../engine/warm/warm-turn.ts'
 import { type AppServer, startAppServer } from './app-server.ts'
 import { appServerCommand, type CodexMcpServer, execCommand, mcpConfig, mcpVariables } from './args.ts'
+import { openaiKeyOf } from './login.ts'
 import { createExecParser } from './parse.ts'
 import { createProtocolCheck, type ProtocolCheck, probeExec, probeProtocol } from './probe.ts'
 import { instructionsHash, promptFor, readSession } from './session.ts'
@@ -67,8 +68,7 @@ export const codex: BackendDefinition = {
   },
 }
 
-/** A key in the environment is left as it is, because Molecule must not change which account pays. */
-const AUTH: AgentTokenSource = { variable: 'CODEX_API_KEY', from: ['CODEX_API_KEY'], instead: ['OPENAI_API_KEY'] }
+const AUTH: AgentTokenSource = { variable: 'CODEX_API_KEY', from: ['CODEX_API_KEY'], instead: [] }
 
 interface CodexContext extends BackendContext {
   readonly settings: CliSettings
@@ -202,11 +202,15 @@ const modelOf = (turn: Turn, settings: CliSettings) => chooseModel(settings.mode
 async function additionsFor(turn: Turn, codexContext: CodexContext, more: Readonly<Record<string, string>>) {
   const { settings, environment } = codexContext
   const auth = await readTokenVariables(AUTH, environment, settings.authTokenFile)
-  const token = auth[AUTH.variable]
+  const token = auth[AUTH.variable] ?? openaiKeyOf(environment)
   // A custom provider reads the key from the other variable.
   const both = token !== undefined && !environment['OPENAI_API_KEY'] ? { OPENAI_API_KEY: token } : {}
   const { mode, passMeta } = settings
-  return environmentAdditions(turn, { mode, passMeta, own: { ...more, ...auth, ...both } })
+  return environmentAdditions(turn, {
+    mode,
+    passMeta,
+    own: { ...more, ...(token !== undefined && { [AUTH.variable]: token }), ...both },
+  })
 }
 
 function factsOf({ settings, clock }: CodexContext): ProcessFacts {

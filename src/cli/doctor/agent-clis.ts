@@ -46,7 +46,7 @@ export const AGENT_CLIS: readonly AgentCli[] = [
     payer: codexPayer,
     loginFiles: codexLoginFiles,
     install: 'npm install -g @openai/codex',
-    login: 'run "codex login", or set CODEX_API_KEY',
+    login: 'run "codex login", or set CODEX_API_KEY or OPENAI_API_KEY',
     missing: codexMissingKey,
   },
   {

@@ -39,9 +39,10 @@ test('RT-13 claude: a cloud account wins over a key, and a key over a log-in', (
   assert.equal(claudePayer({ ...key, CLAUDE_CODE_USE_BEDROCK: '0' }), 'ANTHROPIC_API_KEY')
 })
 
-test('RT-13 codex: CODEX_API_KEY wins over the log-in; OPENAI_API_KEY alone does not pay', (t) => {
+test('RT-13 RT-9 codex: CODEX_API_KEY wins over the log-in; OPENAI_API_KEY pays last', (t) => {
   const { HOME, put } = makeHome(t)
-  assert.equal(codexPayer({ HOME, OPENAI_API_KEY: 'x' }), undefined)
+  assert.equal(codexPayer({ HOME }), undefined)
+  assert.equal(codexPayer({ HOME, OPENAI_API_KEY: 'x' }), 'OPENAI_API_KEY')
   put('.codex/auth.json')
   assert.equal(codexPayer({ HOME, OPENAI_API_KEY: 'x' }), 'its own log-in')
   assert.equal(codexPayer({ HOME, CODEX_API_KEY: 'x' }), 'CODEX_API_KEY')

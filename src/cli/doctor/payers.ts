@@ -6,7 +6,10 @@
 import { readFileSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { codexLoginFiles, codexProvider } from '../../backends/codex/login.ts'
 import type { Environment } from '../terminal/terminal.ts'
+
+export { codexLoginFiles }
 
 /** Describes the payer; undefined when none was found. */
 export type Payer = (env: Environment) => string | undefined
@@ -34,20 +37,17 @@ export const claudeLoginFiles = (env: Environment) =>
 /** On a Mac the log-in is in the keychain; this file only names its account. */
 const claudeAccount = (path: string) => (/"oauthAccount"\s*:\s*\{/.test(textOf(path)) ? LOG_IN : undefined)
 
-/** A provider that the user's settings choose pays by the variable that they name, or needs no key. */
+/**
+ * A provider that the user's settings choose pays by the variable that they name, or needs no key. `OPENAI_API_KEY` pays
+ * last, so that it never replaces a log-in.
+ */
 export const codexPayer: Payer = (env) => {
   const [authFile, configFile] = codexLoginFiles(env)
   const provider = codexProvider(textOf(configFile))
-  if (provider === undefined) return firstSet(env, 'CODEX_API_KEY') ?? loggedInBy(authFile)
+  const account = () => firstSet(env, 'CODEX_API_KEY') ?? loggedInBy(authFile) ?? firstSet(env, 'OPENAI_API_KEY')
+  if (provider === undefined) return account()
   if (provider.envKey !== undefined) return firstSet(env, provider.envKey)
-  return provider.usesLogIn
-    ? (firstSet(env, 'CODEX_API_KEY') ?? loggedInBy(authFile))
-    : `the provider "${provider.name}"`
-}
-
-export const codexLoginFiles = (env: Environment) => {
-  const folder = env['CODEX_HOME'] || join(homeOf(env), '.codex')
-  return [join(folder, 'auth.json'), join(folder, 'config.toml')] as const
+  return provider.usesLogIn ? account() : `the provider "${provider.name}"`
 }
 
 /** Names the variable that codex's settings ask for and that is not set. */
@@ -56,47 +56,6 @@ export const codexMissingKey: Payer = (env) => {
   const { name, envKey } = codexProvider(textOf(configFile)) ?? {}
   if (envKey === undefined || isSet(env, envKey)) return undefined
   return `set ${envKey}: it is the env_key of the provider "${name}" in ${configFile}`
-}
-
-interface CodexProvider {
-  readonly name: string
-  readonly envKey: string | undefined
-  readonly usesLogIn: boolean
-}
-
-/** The provider that `config.toml` chooses; undefined for codex's own. */
-function codexProvider(config: string): CodexProvider | undefined {
-  const values = tomlValues(config)
-  const profile = values.get('profile')
-  const name = values.get(`profiles.${profile}.model_provider`) ?? values.get('model_provider')
-  if (name === undefined || name === 'openai') return undefined
-  const of = (key: string) => values.get(`model_providers.${name}.${key}`)
-  return { name, envKey: of('env_key') || undefined, usesLogIn: of('requires_openai_auth') === 'true' }
-}
-
-/** The strings and booleans of a TOML text by their dotted names. Enough for codex's settings; anything else is skipped. */
-function tomlValues(text: string): ReadonlyMap<string, string> {
-  const values = new Map<string, string>()
-  let table = ''
-  const nameOf = (key: string) => key.replaceAll(/\s|["']/g, '')
-  const add = (prefix: string, line: string) => {
-    const at = line.indexOf('=')
-    const given = at === -1 ? '' : line.slice(0, at).trim()
-    const key = /^[\w."'\s-]*$/.test(given) ? given : ''
-    const value = at === -1 ? '' : line.slice(at + 1).trim()
-    const name = nameOf(`${prefix}${key}`)
-    const inline = /^\{(.*)\}/.exec(value)?.[1]
-    if (inline !== undefined) for (const pair of inline.split(',')) add(`${name}.`, pair)
-    const [, double, single, word] = /^(?:"([^"]*)"|'([^']*)'|(true|false))/.exec(value) ?? []
-    const found = double ?? single ?? word
-    if (key !== '' && found !== undefined) values.set(name, found)
-  }
-  for (const line of text.split('\n')) {
-    const header = /^\s*\[([^[\]]+)\]\s*(#.*)?$/.exec(line)?.[1]
-    if (header !== undefined) table = `${nameOf(header)}.`
-    else add(table, line)
-  }
-  return values
 }
 
 /** The choice in its own dialogue wins; without one, the environment decides. */

@@ -8,6 +8,7 @@ import type { Log } from '../../log.ts'
 import type { Json } from '../../protocol/a2a.ts'
 import type { Store } from '../../store/store.ts'
 import type { Homes } from '../homes/homes.ts'
+import { AUTH_TOKEN_FILE } from '../homes/token-file.ts'
 import { oncePerTick } from '../once-per-tick.ts'
 import {
   type BackendCheck,
@@ -24,6 +25,7 @@ import {
   type MirroredConfig,
   mirrorConfig,
   recordInvalidConfig,
+  type StoredConfig,
 } from '../workspace-rows.ts'
 import { backendOptions } from './backend-options.ts'
 import { changeConfig, configErrorAt, parseConfig, WORKSPACE_CONFIG_FILE } from './config-file.ts'
@@ -113,7 +115,8 @@ export function createWorkspaceConfigs(options: WorkspaceConfigsOptions): Worksp
       saving.set(id, validated.configHash)
       try {
         if (homes.stamp(id) !== undefined) await homes.writeConfig(id, text)
-        await store.write(() => mirrorConfig(id, validated), id)
+        const stored = await store.read(() => findStoredConfig(id))
+        await mirror(id, { stored, validated }, options)
       } finally {
         saving.delete(id)
       }
@@ -153,7 +156,7 @@ async function reloadConfig(id: string, stamp: string, options: ReloadOptions): 
     const validated = await validateConfig(text, homes.configPath(id), options)
     if (stored.tier === SANDBOX_TIER) throw noSandbox(id)
     if (stamp !== '' && isOutside()) await noteChange(id, describeOutsideChange(stored, validated.config), options)
-    await store.write(() => mirrorConfig(id, validated), id)
+    await mirror(id, { stored, validated }, options)
     const { checked } = validated
     if (!checked.ok) log.warn({ workspaceId: id, reason: checked.reason }, 'the backend of a workspace cannot run')
     return undefined
@@ -165,6 +168,28 @@ async function reloadConfig(id: string, stamp: string, options: ReloadOptions): 
     await store.write(() => recordInvalidConfig(id, error.message, configHash), id)
     return error
   }
+}
+
+/** Stores the config. The token of an earlier runtime is set aside first, so that no turn gives it to another vendor. */
+async function mirror(
+  id: string,
+  { stored, validated }: { readonly stored: StoredConfig | undefined; readonly validated: ValidatedConfig },
+  options: WorkspaceConfigsOptions,
+): Promise<void> {
+  const { store, homes } = options
+  const { runtime, runtimeConfig } = validated.config
+  const before = stored?.runtime ?? runtime
+  const isChanged = before !== runtime
+  const tokenFile = runtimeConfig['auth_token_file']
+  // Named in the same change as the runtime: the owner means this token for it.
+  const isMeant = tokenFile !== undefined && tokenFile !== stored?.runtimeConfig['auth_token_file']
+  let aside: string | undefined
+  if (!isMeant) aside = isChanged ? await homes.setTokenAside(id, before) : await homes.removeStrayToken(id, runtime)
+  await store.write(() => mirrorConfig(id, validated), id)
+  if (isChanged) await homes.bringTokenBack(id, runtime)
+  if (aside === undefined) return
+  const text = `The token in ${AUTH_TOKEN_FILE} is not one of ${runtime}: it is kept as ${aside}, and only its own runtime gets it`
+  await noteChange(id, text, options)
 }
 
 /** The author of notes that the platform writes itself. */

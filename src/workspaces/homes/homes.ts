@@ -4,17 +4,16 @@
  * path, so that it cannot point outside the folder of templates.
  */
 import { statSync } from 'node:fs'
-import { chmod, copyFile, cp, lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { chmod, cp, lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
 import { WORKSPACE_CONFIG_FILE } from '../config/config-file.ts'
+import { ignoreMissing } from './ignore-missing.ts'
+import { AUTH_TOKEN_FILE, bringTokenBack, copyDefaultToken, removeStrayToken, setTokenAside } from './token-file.ts'
 
-export const AUTH_TOKEN_FILE = '.auth-token'
 /** The folder that the agent works in, unless the owner sets another. Its files are work, not configuration. */
 export const WORK_FOLDER = 'work'
-/** A workspace without a template gets its agent's token from this one. */
-const DEFAULT_TEMPLATE = 'claude-code-default'
 const TEMPLATE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/
 /** Until then an owner can restore the files of a deleted workspace by hand. */
 const TRASH_KEPT_MS = 7 * 24 * 3600_000
@@ -31,11 +30,24 @@ export interface Homes {
   /** The config of the template, undefined when it has none. Throws for an unknown template. */
   templateConfig(template: string): Promise<{ path: string; text: string | undefined }>
   /** Makes the folder. After a failure the caller calls `discard`. */
-  create(id: string, template: string | undefined): Promise<void>
+  create(id: string, options: NewHome): Promise<void>
+  /** Before a workspace gets another runtime: the token of the earlier one is renamed. Returns its new name. */
+  setTokenAside(id: string, runtime: string): Promise<string | undefined>
+  /** After a workspace has got this runtime: the token that was set aside for it is used again. */
+  bringTokenBack(id: string, runtime: string): Promise<void>
+  /** A token of claude that an earlier version copied into the workspace of another runtime. Returns its new name. */
+  removeStrayToken(id: string, runtime: string): Promise<string | undefined>
   /** Removes the folder of a workspace that could not be created. */
   discard(id: string): Promise<void>
   trash(id: string, nowMs: number): Promise<void>
   sweepTrash(nowMs: number): Promise<void>
+}
+
+export interface NewHome {
+  readonly template?: string | undefined
+  readonly runtime: string
+  /** Files of the template with a token of another runtime, relative to its folder. They are not copied. */
+  readonly foreignTokens?: readonly string[]
 }
 
 export function createHomes(dataDir: string): Homes {
@@ -60,11 +72,11 @@ export function createHomes(dataDir: string): Homes {
       const file = join(folder, WORKSPACE_CONFIG_FILE)
       return { path: file, text: await readIfExists(file) }
     },
-    async create(id, template) {
+    async create(id, { template, runtime, foreignTokens = [] }) {
       const home = path(id)
       await mkdir(home, { recursive: true, mode: 0o700 })
-      if (template !== undefined) await copyTemplate(join(templates, template), home)
-      else await copyIfExists(join(templates, DEFAULT_TEMPLATE, AUTH_TOKEN_FILE), join(home, AUTH_TOKEN_FILE))
+      if (template !== undefined) await copyTemplate(join(templates, template), home, foreignTokens)
+      else await copyDefaultToken(templates, home, runtime)
       await mkdir(join(home, WORK_FOLDER), { recursive: true, mode: 0o700 })
     },
     discard: (id) => rm(path(id), { recursive: true, force: true }),
@@ -73,6 +85,9 @@ export function createHomes(dataDir: string): Homes {
       await ignoreMissing(rename(path(id), join(trashDir, `${folderName(id)}.${nowMs}`)))
     },
     sweepTrash: (nowMs) => sweepTrash(trashDir, nowMs),
+    setTokenAside: (id, runtime) => setTokenAside(path(id), runtime),
+    bringTokenBack: (id, runtime) => bringTokenBack(path(id), runtime),
+    removeStrayToken: (id, runtime) => removeStrayToken(templates, path(id), runtime),
   }
 }
 
@@ -93,14 +108,11 @@ async function requireTemplate(templates: string, template: string): Promise<str
 }
 
 /** Links are not copied: their target is not part of the template. */
-async function copyTemplate(template: string, home: string): Promise<void> {
-  await cp(template, home, { recursive: true, filter: async (source) => !(await lstat(source)).isSymbolicLink() })
+async function copyTemplate(template: string, home: string, foreignTokens: readonly string[]): Promise<void> {
+  const left = new Set(foreignTokens.map((file) => resolve(template, file)))
+  const filter = async (source: string) => !(left.has(resolve(source)) || (await lstat(source)).isSymbolicLink())
+  await cp(template, home, { recursive: true, filter })
   await ignoreMissing(chmod(join(home, AUTH_TOKEN_FILE), 0o600))
-}
-
-async function copyIfExists(from: string, to: string): Promise<void> {
-  await ignoreMissing(copyFile(from, to))
-  await ignoreMissing(chmod(to, 0o600))
 }
 
 async function sweepTrash(trashDir: string, nowMs: number): Promise<void> {
@@ -129,13 +141,4 @@ const readIfExists = (path: string): Promise<string | undefined> => ignoreMissin
 async function isFolder(path: string): Promise<boolean> {
   const stats = await ignoreMissing(lstat(path))
   return stats?.isDirectory() ?? false
-}
-
-export async function ignoreMissing<T>(work: Promise<T>): Promise<T | undefined> {
-  try {
-    return await work
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
 }

@@ -5,7 +5,8 @@
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MoleculeError } from '../../errors.ts'
-import { ignoreMissing, WORK_FOLDER } from './homes.ts'
+import { WORK_FOLDER } from './homes.ts'
+import { ignoreMissing } from './ignore-missing.ts'
 
 const NAME_BYTES_MAX = 255
 const PATH_BYTES_MAX = 1024

@@ -13,7 +13,8 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { temporaryDir } from '../../../test/harness/process-harness.ts'
 import { workspaceId } from '../../ids.ts'
-import { createHomes, ignoreMissing, writeAtomically } from './homes.ts'
+import { createHomes, writeAtomically } from './homes.ts'
+import { ignoreMissing } from './ignore-missing.ts'
 import { defaultWorkingDir, ensureWorkingDir, requireWorkingDir } from './working-dir.ts'
 
 const modeOf = (path: string) => lstatSync(path).mode & 0o777
@@ -65,7 +66,7 @@ test('PL-2 a workspace gets the files of its template without links, and only it
   const folder = addTemplate('full', files)
   symlinkSync('/etc/passwd', join(folder, 'link'))
   const id = workspaceId()
-  await homes.create(id, 'full')
+  await homes.create(id, { template: 'full', runtime: 'exec' })
   const home = join(dataDir, 'workspaces', id.replace('ws_', 'ws-'))
   assert.equal(homes.path(id), home)
   for (const [path, text] of Object.entries(files)) assert.equal(readFileSync(join(home, path), 'utf8'), text)
@@ -76,10 +77,10 @@ test('PL-2 a workspace gets the files of its template without links, and only it
 test('PL-2 a workspace without a template has a working folder and the token of the default template', async (t) => {
   const { homes, addTemplate } = setUp(t)
   const [first, second] = [workspaceId(), workspaceId()]
-  await homes.create(first, undefined)
+  await homes.create(first, { runtime: 'claude-code' })
   assert.deepEqual(readdirSync(homes.path(first)), ['work'])
   addTemplate('claude-code-default', { '.auth-token': 'secret', 'USER.md': 'not copied' })
-  await homes.create(second, undefined)
+  await homes.create(second, { runtime: 'claude-code' })
   assert.deepEqual(readdirSync(homes.path(second)).sort(), ['.auth-token', 'work'])
   assert.equal(readFileSync(join(homes.path(second), '.auth-token'), 'utf8'), 'secret')
   if (process.platform === 'win32') return
@@ -90,7 +91,7 @@ test('PL-2 a workspace without a template has a working folder and the token of 
 test('PL-2 a folder is discarded with its files, and a missing one is no error', async (t) => {
   const { homes } = setUp(t)
   const id = workspaceId()
-  await homes.create(id, undefined)
+  await homes.create(id, { runtime: 'claude-code' })
   await homes.discard(id)
   assert.equal(existsSync(homes.path(id)), false)
   await homes.discard(id)
@@ -101,7 +102,7 @@ test('PL-2 several workspaces go to one trash, which only the owner can read', a
   await homes.sweepTrash(0)
   for (const nowMs of [1, 2]) {
     const id = workspaceId()
-    await homes.create(id, undefined)
+    await homes.create(id, { runtime: 'claude-code' })
     await homes.trash(id, nowMs)
     await homes.trash(id, nowMs)
   }
