@@ -114,7 +114,7 @@ export const requirements: readonly Requirement[] = [
   built('PL-11', 'the working folder must exist, and only an admin changes it'),
   built('PL-12', 'tokens have names and roles and can be rotated and revoked'),
   built('PL-13', 'one process per data folder; a taken port names its process'),
-  built('PL-14', 'public URL, trusted proxy and keep-alive of streams', 'a host beyond loopback causes a warning'),
+  built('PL-14', 'public URL, trusted proxy and keep-alive of streams', 'all but a test with nginx itself'),
   built('PL-15', 'one error format, request ids and a version'),
   pending('PL-16', 'an append-only audit log'),
   built('PL-17', 'files and artifacts are uploaded and downloaded safely'),

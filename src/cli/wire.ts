@@ -44,7 +44,10 @@ import { wireChat } from './wire-chat.ts'
 import { wireWorkspaces } from './wire-workspaces.ts'
 
 export interface Platform {
+  /** For commands and agents on this machine. */
   readonly url: string
+  /** The first one; undefined without `--public-url`. */
+  readonly publicUrl: string | undefined
   /** Undefined without `--grpc-port`. */
   readonly grpcPort: number | undefined
   /** Logs in one browser, once. */
@@ -106,7 +109,7 @@ export async function wire(options: WireOptions): Promise<Platform> {
     workspaces: wired.workspaces,
     ...doorParts,
     ...{ reception, clockDoor, agents, runtimes, chat, tokens, metrics, push, log, clock },
-    ...{ host: config.host, port: config.port },
+    ...{ host: config.host, port: config.port, publicUrls: config.publicUrls, trustedProxies: config.trustedProxies },
     ...{ version: readVersion(), maxBlockMs: config.maxBlockMs },
     grpcPort: () => grpcDoor?.port,
     unready: readiness.unready,
@@ -131,8 +134,9 @@ export async function wire(options: WireOptions): Promise<Platform> {
   }
   runtime.start()
   wired.upkeep.start()
-  const loginUrl = `${door.url}/#${tokens.issueLoginCode()}`
-  return { url: door.url, grpcPort: grpcDoor?.port, loginUrl, orphansReaped, close }
+  const publicUrl = config.publicUrls[0]
+  const loginUrl = `${publicUrl ?? door.url}/#${tokens.issueLoginCode()}`
+  return { url: door.url, publicUrl, grpcPort: grpcDoor?.port, loginUrl, orphansReaped, close }
 }
 
 /** The store first: a copy on the database of its original is refused there, before it could kill any process. */

@@ -69,6 +69,16 @@ export function createAllowList(entries: readonly string[]): AllowList {
   }
 }
 
+/** Addresses and ranges, of which the caller has checked that they are some. */
+export interface AddressRanges {
+  includes(address: string): boolean
+}
+
+export function createAddressRanges(ranges: readonly string[]): AddressRanges {
+  const list = blockListOf(ranges)
+  return { includes: (address) => isIP(address) !== 0 && list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4') }
+}
+
 function isRange(text: string): boolean {
   const [address = '', bits] = text.split('/')
   const family = isIP(address)

@@ -21,6 +21,8 @@ test('PL-1 without any setting, every value is its default', async (t) => {
     port: 8080,
     grpcPort: undefined,
     host: '127.0.0.1',
+    publicUrls: [],
+    trustedProxies: [],
     dataDir,
     logLevel: 'info',
     database: undefined,
@@ -48,6 +50,15 @@ test('a flag wins over the environment, the environment over the file, the file 
   assert.equal(config.host, 'environment')
   assert.equal(config.drainMs, 3000)
   assert.equal(config.maxBlockMs, 120_000)
+})
+
+test('PL-14 public-url takes origins, trusted-proxy takes addresses and ranges', async (t) => {
+  const text = 'public-url: [https://Molecule.example/, "http://box.lan:8080"]\ntrusted-proxy: [10.0.0.0/8, "::1"]\n'
+  const { publicUrls, trustedProxies } = await loadConfig(withFile(t, text))
+  assert.deepEqual(publicUrls, ['https://molecule.example', 'http://box.lan:8080'])
+  assert.deepEqual(trustedProxies, ['10.0.0.0/8', '::1'])
+  for (const range of ['proxy.lan', '10.0.0.0/33', '10.0.0.0/8/8', '::/129', '10.0.0.0/'])
+    await assert.rejects(loadConfig(withFile(t, '', { env: { MOLECULE_TRUSTED_PROXY: range } })), /address or a range/)
 })
 
 test('allow-outbound is a list in the file and comma-separated elsewhere', async (t) => {

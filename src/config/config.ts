@@ -4,6 +4,7 @@
  * An empty environment variable counts as unset, because compose files and shells write "not given" that way.
  */
 import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseDuration } from '../duration.ts'
@@ -16,6 +17,10 @@ export interface PlatformConfig {
   /** Of the gRPC door; undefined = no gRPC. */
   readonly grpcPort: number | undefined
   readonly host: string
+  /** Origins by which other machines reach the platform; links and cards show the first. */
+  readonly publicUrls: readonly string[]
+  /** Addresses and ranges of proxies whose `X-Forwarded-*` headers count. */
+  readonly trustedProxies: readonly string[]
   readonly dataDir: string
   readonly logLevel: LogLevel
   /** `postgres://...`; undefined = the embedded store in the data folder. */
@@ -50,6 +55,8 @@ export async function loadConfig(sources: ConfigSources): Promise<PlatformConfig
     port,
     grpcPort: load('grpc-port', (value) => toOtherPort(value, port)),
     host: load('host', toText),
+    publicUrls: load('public-url', toPublicUrls),
+    trustedProxies: load('trusted-proxy', toRanges),
     dataDir,
     logLevel: load('log-level', toLogLevel),
     database: load('database', toDatabase),
@@ -155,6 +162,29 @@ function toList(value: unknown): readonly string[] {
     throw new TypeError('it must be a list of texts')
   }
   return entries.map((entry) => entry.trim()).filter((entry) => entry !== '')
+}
+
+/** `https://name` each: the page and the API are at the root of a host, and links are built from it. */
+function toPublicUrls(value: unknown): readonly string[] {
+  return toList(value).map((text) => {
+    const url = isHttpUrl(text) ? new URL(text) : undefined
+    if (url === undefined || url.username !== '' || url.password !== '')
+      throw new TypeError('each must be a URL such as https://molecule.example.org')
+    if (url.href !== `${url.origin}/`) throw new TypeError('a public URL has no path, because the page is at its root')
+    return url.origin
+  })
+}
+
+function toRanges(value: unknown): readonly string[] {
+  const ranges = toList(value)
+  if (ranges.every(isRange)) return ranges
+  throw new TypeError('each must be an address or a range such as 127.0.0.1 or 10.0.0.0/8')
+}
+
+function isRange(text: string): boolean {
+  const [address = '', bits, ...more] = text.split('/')
+  const bitsMax = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1
+  return bitsMax > 0 && more.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= bitsMax))
 }
 
 function toDatabase(value: unknown): string | undefined {

@@ -17,6 +17,8 @@ export interface Setting {
   readonly text: string
   /** May hold a password, so no message shows its value. */
   readonly isSecret?: boolean
+  /** Comma-separated; the flag may also be repeated. */
+  readonly isList?: boolean
 }
 
 /** Where a command looks for the platform when nothing says where it is. */
@@ -73,6 +75,24 @@ export const PLATFORM_SETTINGS = [
     variable: 'MOLECULE_HOST',
     default: '127.0.0.1',
     text: 'address to listen on; beyond loopback, put https in front',
+  },
+  {
+    key: 'public-url',
+    value: '<url>',
+    variable: 'MOLECULE_PUBLIC_URL',
+    default: '',
+    defaultText: 'none',
+    text: 'URL by which other machines reach the platform, as https://name; several comma-separated, links show the first',
+    isList: true,
+  },
+  {
+    key: 'trusted-proxy',
+    value: '<range>',
+    variable: 'MOLECULE_TRUSTED_PROXY',
+    default: '',
+    defaultText: 'none',
+    text: 'address or range of a reverse proxy whose X-Forwarded-* headers count; several comma-separated',
+    isList: true,
   },
   {
     key: 'data-dir',

@@ -5,6 +5,7 @@ import type { PassThrough } from 'node:stream'
 import { systemClock } from '../../src/clock.ts'
 import { a2aAddress, createA2a } from '../../src/doors/http/a2a/a2a.ts'
 import type { A2aOptions } from '../../src/doors/http/a2a/call.ts'
+import { createAddresses } from '../../src/doors/http/server/addresses.ts'
 import { createHttpAuth } from '../../src/doors/http/server/auth.ts'
 import { createRateLimit } from '../../src/doors/http/server/rate-limit.ts'
 import { createReach } from '../../src/doors/http/server/reach.ts'
@@ -42,13 +43,24 @@ export function openA2a(change: (options: A2aOptions) => Partial<A2aOptions> = (
   const fakePlatform = createFakePlatform()
   const { tokens, workspaces, reception, log } = fakePlatform
   const countedBytes: [tokenId: string, bytes: number][] = []
+  const addresses = createAddresses({ host: '127.0.0.1' })
   const auth = createHttpAuth({
+    addresses,
     ...{ tokens, port: 1, rateLimit: createRateLimit(systemClock) },
     byteLimit: { count: (tokenId, bytes = 0) => void countedBytes.push([tokenId, bytes]) },
     wrongTokenLimit: createWrongTokenLimit(systemClock),
   })
   const basic: A2aOptions = {
-    ...{ reception, workspaces, log, auth, clock: systemClock, limits: SSE_LIMITS, push: createFakePushContext() },
+    ...{
+      reception,
+      workspaces,
+      log,
+      auth,
+      addresses,
+      clock: systemClock,
+      limits: SSE_LIMITS,
+      push: createFakePushContext(),
+    },
     ...{
       waitingCalls: createWaitingCalls(tokens),
       reach: createReach(workspaces),

@@ -60,7 +60,7 @@ export async function openDoor(t: TestContext, options: Partial<HttpDoorOptions>
   await door.start()
   t.after(() => door.close())
   const { url } = door
-  const sendRequest = (path: string, requestOptions: DoorRequest = {}) => send(url + path, requestOptions)
+  const sendRequest = (path: string, requestOptions: DoorRequest = {}) => sendTo(url + path, requestOptions)
   const a2aPath = `/workspaces/${WORKSPACE_ID}/a2a`
   const call = (method: string, params: unknown, requestOptions: DoorRequest = {}): DoorRequest => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 7, method, params })
@@ -73,7 +73,8 @@ export async function openDoor(t: TestContext, options: Partial<HttpDoorOptions>
   }
 }
 
-function send(url: string, { method = 'GET', headers = {}, body, token }: DoorRequest): Promise<DoorResponse> {
+/** Sends any request to any URL. */
+export function sendTo(url: string, { method = 'GET', headers = {}, body, token }: DoorRequest): Promise<DoorResponse> {
   const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
   return new Promise((resolve, reject) => {
     const outgoing = request(url, { method, headers: { ...authorization, ...headers }, agent: false }, (incoming) => {

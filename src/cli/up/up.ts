@@ -65,7 +65,7 @@ async function run({
       { paths: folder.mended },
       'other users of this machine could use these files until now; their modes are corrected. If others use this machine, remove the file admin-token and restart',
     )
-  const exposure = exposureWarning(config.host)
+  const exposure = exposureWarning(config)
   if (exposure !== undefined) log.warn({ host: config.host }, exposure)
   const standing = standingText(settled, { isShared: config.database !== undefined })
   if (standing !== undefined) log.warn({ dataDir: config.dataDir }, standing)
@@ -142,10 +142,11 @@ function startText(
   adminToken: AdminToken,
   { config, env }: { config: PlatformConfig; env: Environment },
 ): string {
-  const { url, grpcPort, loginUrl, orphansReaped } = platform
+  const { url, publicUrl, grpcPort, loginUrl, orphansReaped } = platform
   const command = ownCommand(env, { dataDir: config.dataDir })
   const lines = [
     `Molecule runs at ${url}`,
+    ...(publicUrl === undefined ? [] : [`  public URL   ${publicUrl}`]),
     `  log in       ${loginUrl}   (once, within 10 minutes)`,
     `  admin token  ${adminToken.path}`,
     `  log          ${join(config.dataDir, LOG_FILE)}`,

@@ -25,6 +25,7 @@ import { createA2aCalls } from './a2a/calls.ts'
 import type { PushContext } from './a2a/push-methods.ts'
 import { createApp } from './routes/app.ts'
 import type { WorkspaceRoutesContext } from './routes/route.ts'
+import { type Addresses, createAddresses } from './server/addresses.ts'
 import {
   type HttpExchange,
   isRefusedBeforeBody,
@@ -34,7 +35,6 @@ import {
 } from './server/answer.ts'
 import { createHttpAuth } from './server/auth.ts'
 import { errorAnswer, logFailure } from './server/errors.ts'
-import { createHostRule } from './server/host-rule.ts'
 import { answerOneAtATime, closeServer, createInFlight, refuseConnection, urlOf } from './server/listen.ts'
 import { BODY_BYTES, createRateLimit } from './server/rate-limit.ts'
 import { createReach } from './server/reach.ts'
@@ -57,6 +57,10 @@ export interface HttpDoorOptions extends WorkspaceRoutesContext {
   readonly log: Log
   readonly clock: Clock
   readonly host: string
+  /** Origins by which other machines reach this platform; cards and links show the first. */
+  readonly publicUrls?: readonly string[]
+  /** Addresses and ranges of proxies whose `X-Forwarded-*` headers count. */
+  readonly trustedProxies?: readonly string[]
   /** 0 = any free port. */
   readonly port: number
   readonly version: string
@@ -150,21 +154,21 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
 
 function createListener(options: HttpDoorOptions, waitingCalls: WaitingCalls, port: number) {
   const { log, tokens } = options
+  const addresses = createAddresses(options)
   const auth = createHttpAuth({
-    ...{ tokens, port },
+    ...{ tokens, port, addresses },
     rateLimit: createRateLimit(options.clock),
     byteLimit: createRateLimit(options.clock, BODY_BYTES),
     wrongTokenLimit: createWrongTokenLimit(options.clock),
   })
   const reach = createReach(options.workspaces)
   const metrics = options.metrics ?? createMetrics()
-  const isOurHost = createHostRule(options.host)
   const streaming = { waitingCalls, limits: options.sseLimits ?? SSE_LIMITS }
-  const a2aOptions = { ...options, ...streaming, auth, reach }
+  const a2aOptions = { ...options, ...streaming, auth, addresses, reach }
   const a2a = createA2a(a2aOptions)
   const a2aCalls = createA2aCalls(a2aOptions, options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS)
-  const app = createApp({ load: async () => NO_LOAD, ...options, ...streaming, auth, reach, metrics })
-  const sockets = createSockets({ ...options, limits: streaming.limits, auth, isOurHost })
+  const app = createApp({ load: async () => NO_LOAD, ...options, ...streaming, auth, addresses, reach, metrics })
+  const sockets = createSockets({ ...options, limits: streaming.limits, auth, addresses })
   const honoListener = getRequestListener(
     (request, env) => app.fetch(request, { ...env, requestId: String(env.outgoing.getHeader(REQUEST_ID_HEADER)) }),
     { overrideGlobalObjects: false, autoCleanupIncoming: false },
@@ -172,7 +176,7 @@ function createListener(options: HttpDoorOptions, waitingCalls: WaitingCalls, po
   const listener: RequestListener = (request, response) => {
     response.once('close', () => countRequest(metrics, response))
     const requestId = `${REQUEST_ID_PREFIX}${ulid()}`
-    if (!isOurHost(request.headers.host)) return refuseHost({ request, response, requestId }, log)
+    if (!addresses.isOurHost(request)) return refuseHost({ request, response, requestId }, { addresses, log })
     if (request.method === 'TRACE') return refuseTrace({ request, response, requestId }, log)
     const address = a2aAddress(request.method, request.url)
     if (address !== undefined) {
@@ -208,9 +212,8 @@ function refuseTrace(exchange: HttpExchange, log: Log): void {
   writeAnswer(exchange, { ...errorAnswer(error, exchange.requestId), status: 405, headers })
 }
 
-function refuseHost(exchange: HttpExchange, log: Log): void {
-  const host = JSON.stringify(exchange.request.headers.host ?? '')
-  const error = new MoleculeError('forbidden', `${host} is not a name of this platform; use localhost or its address`)
+function refuseHost(exchange: HttpExchange, { addresses, log }: { addresses: Addresses; log: Log }): void {
+  const error = addresses.unknownHost(exchange.request)
   logFailure(log, error, exchange)
   writeAnswer(exchange, errorAnswer(error, exchange.requestId))
 }

@@ -6,6 +6,7 @@ import type { A2aMethod, JsonRpcRequest } from '../../../protocol/json-rpc.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import type { Workspaces } from '../../../workspaces/workspace.ts'
 import type { A2aExchange } from '../../a2a-calls.ts'
+import type { Addresses } from '../server/addresses.ts'
 import type { HttpAuth } from '../server/auth.ts'
 import type { Reach } from '../server/reach.ts'
 import type { SseLimits } from '../server/sse.ts'
@@ -29,6 +30,7 @@ export interface A2aContext {
   readonly workspaces: Workspaces
   readonly waitingCalls: WaitingCalls
   readonly reach: Reach
+  readonly addresses: Addresses
   readonly maxBlockMs: number
   readonly version: string
   /** The port of the gRPC door, for cards; undefined without one. */

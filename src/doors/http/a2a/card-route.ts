@@ -5,9 +5,9 @@
 import { hash } from 'node:crypto'
 import { isWorkspaceId } from '../../../ids.ts'
 import type { Workspaces } from '../../../workspaces/workspace.ts'
+import type { Addresses } from '../server/addresses.ts'
 import { type HttpExchange, REQUEST_ID_HEADER } from '../server/answer.ts'
 import type { HttpAuth } from '../server/auth.ts'
-import { baseUrl } from '../server/base-url.ts'
 import { findWorkspaceId, type Reach, requireWorkspace } from '../server/reach.ts'
 import { agentCard } from './agent-card.ts'
 import { CAPABILITIES } from './methods.ts'
@@ -22,6 +22,7 @@ export interface CardRouteOptions {
   readonly workspaces: Workspaces
   readonly auth: HttpAuth
   readonly reach: Reach
+  readonly addresses: Addresses
   readonly version: string
   readonly grpcPort?: () => number | undefined
 }
@@ -29,14 +30,14 @@ export interface CardRouteOptions {
 export async function writeCard(
   { request, response, requestId }: HttpExchange,
   idOrName: string,
-  { workspaces, auth, reach, version, grpcPort }: CardRouteOptions,
+  { workspaces, auth, reach, addresses, version, grpcPort }: CardRouteOptions,
 ): Promise<void> {
   // A name can be guessed, an id cannot: without a token, only the id leads to a card.
   const workspaceId = isWorkspaceId(idOrName)
     ? idOrName
     : await findWorkspaceId(await auth.identify(request), idOrName, { workspaces, reach })
   const workspace = await requireWorkspace(workspaces, workspaceId)
-  const options = { base: baseUrl(request), version, capabilities: CAPABILITIES, grpcPort: grpcPort?.() }
+  const options = { base: addresses.baseUrl(request), version, capabilities: CAPABILITIES, grpcPort: grpcPort?.() }
   const isPlain = /^1\./.test(String(request.headers['a2a-version'] ?? ''))
   const body = JSON.stringify(agentCard(workspace, options, isPlain ? '1.0' : '0.3'))
   const etag = `"${hash('sha256', body, 'base64url').slice(0, 27)}"`

@@ -16,7 +16,6 @@ import { markRead } from '../../mark-read.ts'
 import { type Action, requireAccess } from '../../who-may.ts'
 import { REQUEST_ID_PREFIX } from '../server/answer.ts'
 import { taskScope } from '../server/auth.ts'
-import { baseUrl } from '../server/base-url.ts'
 import { findWorkspaceId, requireWorkspace } from '../server/reach.ts'
 import { type AgentCapabilities, extendedCard } from './agent-card.ts'
 import type { A2aCall, A2aContext, A2aResult } from './call.ts'
@@ -198,9 +197,12 @@ function parentOf({ workspaceId, conversationId }: Identity): Pick<Letter, 'pare
   return { parent: { workspaceId, conversationId } }
 }
 
-async function getExtendedCard(call: A2aCall, { workspaces, version, grpcPort }: A2aContext): Promise<unknown> {
+async function getExtendedCard(
+  call: A2aCall,
+  { workspaces, version, grpcPort, addresses }: A2aContext,
+): Promise<unknown> {
   const workspace = await requireWorkspace(workspaces, call.workspaceId)
-  const base = baseUrl(call.exchange.request)
+  const base = addresses.baseUrl(call.exchange.request)
   const options = { base, version, capabilities: CAPABILITIES, grpcPort: grpcPort?.() }
   return extendedCard(workspace, options, call.method.version)
 }

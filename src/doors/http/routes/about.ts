@@ -2,7 +2,6 @@
  * What the platform says about itself: health, readiness, version, API document. Health and readiness need no token,
  * because a supervisor or a load balancer has none. So they show only what a port scan would show.
  */
-import { baseUrl } from '../server/base-url.ts'
 import { route } from './route.ts'
 
 export const aboutRoutes = [
@@ -41,7 +40,7 @@ export const aboutRoutes = [
     access: 'platform.read',
     summary: 'This document',
     success: [200, 'This document'],
-    handle: ({ context }, { openApi }) =>
-      context.body(openApi(baseUrl(context.env.incoming)), 200, { 'Content-Type': 'application/json' }),
+    handle: ({ context }, { openApi, addresses }) =>
+      context.body(openApi(addresses.baseUrl(context.env.incoming)), 200, { 'Content-Type': 'application/json' }),
   }),
 ]

@@ -10,6 +10,7 @@ import type { Bridges } from '../../../inbox/inbox.ts'
 import { createMetrics } from '../../../metrics.ts'
 import type { WorkspaceRegistry } from '../../../workspaces/registry.ts'
 import type { WorkspaceLifecycle } from '../../../workspaces/workspace.ts'
+import { createAddresses } from '../server/addresses.ts'
 import { createHttpAuth } from '../server/auth.ts'
 import { createRateLimit } from '../server/rate-limit.ts'
 import { createReach } from '../server/reach.ts'
@@ -24,13 +25,15 @@ function createTestApp() {
   const counted: number[] = []
   const limit = { ...createRateLimit(systemClock), count: (_id: string, amount = 1) => void counted.push(amount) }
   const { tokens } = fakePlatform
+  const addresses = createAddresses({ host: '127.0.0.1' })
   const auth = createHttpAuth({
+    addresses,
     ...{ tokens, port: 1, rateLimit: limit, byteLimit: limit },
     wrongTokenLimit: createWrongTokenLimit(systemClock),
   })
   const bridges = recordPart<Bridges>({ begin: 'held' })
   const app = createApp({
-    ...{ ...fakePlatform, auth, reach: createReach(fakePlatform.workspaces), metrics: createMetrics() },
+    ...{ ...fakePlatform, auth, addresses, reach: createReach(fakePlatform.workspaces), metrics: createMetrics() },
     ...{ waitingCalls: createWaitingCalls(tokens), clock: systemClock, limits: SSE_LIMITS, version: '1' },
     bridgeContext: { ...fakePlatform.bridgeContext, bridges: bridges.part },
     load: async () => ({ waiting: 0, running: 0, workspaces: [] }),

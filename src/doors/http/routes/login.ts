@@ -7,8 +7,6 @@ import type { Context } from 'hono'
 import { z } from 'zod'
 import { MoleculeError } from '../../../errors.ts'
 import { LOGIN_CODE_MS, PERSON_ROLES } from '../../../workspaces/tokens.ts'
-import { requireSameOrigin } from '../server/auth.ts'
-import { baseUrl } from '../server/base-url.ts'
 import { type HttpEnv, route } from './route.ts'
 import { tokenNameSchema } from './tokens.ts'
 
@@ -31,13 +29,14 @@ export const loginRoutes = [
     body: { schema: loginSchema, name: 'a login' },
     summary: 'Exchange a single-use code for a session cookie',
     success: [204, 'The cookie'],
-    async handle({ context, body }, { tokens, auth }) {
+    async handle({ context, body }, { tokens, auth, addresses }) {
       const { incoming } = context.env
       // Prevents that another page logs a browser in. A program sends no Origin; a browser always does.
-      if (incoming.headers.origin !== undefined) requireSameOrigin(incoming)
+      if (incoming.headers.origin !== undefined) auth.requireSameOrigin(incoming)
       const session = await tokens.exchangeLoginCode(body.code)
       if (session === undefined) throw new MoleculeError('unauthenticated', LINK_SPENT)
-      return withCookie(context, `${auth.cookieName}=${session.secret}; Max-Age=${session.maxAgeSeconds}`)
+      const cookie = `${auth.cookieName}=${session.secret}; Max-Age=${session.maxAgeSeconds}`
+      return withCookie(context, addresses.isHttps(incoming) ? `${cookie}; Secure` : cookie)
     },
   }),
   route({
@@ -47,8 +46,8 @@ export const loginRoutes = [
     body: { schema: loginLinkSchema, name: 'a login link', optional: true },
     summary: 'Make a link that logs one browser in, once; "role" is admin, member or viewer',
     success: [201, 'The link, and how many seconds it works'],
-    handle({ context, body }, { tokens }) {
-      const url = `${baseUrl(context.env.incoming)}/#${tokens.issueLoginCode(body)}`
+    handle({ context, body }, { tokens, addresses }) {
+      const url = `${addresses.baseUrl(context.env.incoming)}/#${tokens.issueLoginCode(body)}`
       return context.json({ url, expires_in: LOGIN_CODE_MS / 1000 }, 201)
     },
   }),
@@ -61,7 +60,7 @@ export const loginRoutes = [
     async handle({ context }, { tokens, auth }) {
       const secret = auth.sessionSecret(context.env.incoming)
       if (secret !== undefined) {
-        requireSameOrigin(context.env.incoming)
+        auth.requireSameOrigin(context.env.incoming)
         await tokens.revokeBrowserSession(secret)
       }
       return withCookie(context, `${auth.cookieName}=; Max-Age=0`)
@@ -69,7 +68,7 @@ export const loginRoutes = [
   }),
 ]
 
-/** The cookie is not `Secure`: loopback has no TLS, and browsers would not keep it. */
+/** `Secure` only over https: loopback has no TLS, and browsers would not keep such a cookie. */
 function withCookie(context: Context<HttpEnv>, cookie: string): Response {
   context.header('Set-Cookie', `${cookie}; Path=/; HttpOnly; SameSite=Strict`)
   return context.body(null, 204)

@@ -8,6 +8,7 @@ import { systemClock } from '../../../clock.ts'
 import { createMetrics } from '../../../metrics.ts'
 import { A2A_ACTIONS } from '../a2a/methods.ts'
 import { REST_ROUTES } from '../a2a/rest.ts'
+import { createAddresses } from '../server/addresses.ts'
 import { createHttpAuth } from '../server/auth.ts'
 import { createRateLimit } from '../server/rate-limit.ts'
 import { createReach } from '../server/reach.ts'
@@ -23,14 +24,22 @@ test('PL-10 the API document has every route that is served, and no other', asyn
   assert.equal(status, 200)
   assert.equal(json.openapi, '3.1.0')
   const fakePlatform = createFakePlatform()
+  const addresses = createAddresses({ host: '127.0.0.1' })
   const auth = createHttpAuth({
+    addresses,
     tokens: fakePlatform.tokens,
     port: 1,
     rateLimit: createRateLimit(systemClock),
     byteLimit: createRateLimit(systemClock),
     wrongTokenLimit: createWrongTokenLimit(systemClock),
   })
-  const rest = { version: '1', unready: async () => undefined, auth, reach: createReach(fakePlatform.workspaces) }
+  const rest = {
+    version: '1',
+    unready: async () => undefined,
+    auth,
+    addresses,
+    reach: createReach(fakePlatform.workspaces),
+  }
   const load = async () => ({ waiting: 0, running: 0, workspaces: [] })
   const streaming = { waitingCalls: createWaitingCalls(fakePlatform.tokens), clock: systemClock, limits: SSE_LIMITS }
   const app = createApp({ ...fakePlatform, ...rest, ...streaming, load, metrics: createMetrics() })

@@ -9,7 +9,6 @@ import type { Identity } from '../../../workspaces/tokens.ts'
 import type { Workspace, WorkspaceLoad } from '../../../workspaces/workspace.ts'
 import { publicReason } from '../../public-reason.ts'
 import { CARD_PATH } from '../a2a/card-route.ts'
-import { baseUrl } from '../server/base-url.ts'
 import { requireOwnWorkspace, requireWorkspace } from '../server/reach.ts'
 import { route } from './route.ts'
 
@@ -37,9 +36,9 @@ export const registryRoutes = [
     reach: 'reachable',
     summary: 'The address of a workspace',
     success: [200, 'The workspace with its URLs'],
-    async handle({ context }, { workspaces }) {
+    async handle({ context }, { workspaces, addresses }) {
       const workspace = await requireWorkspace(workspaces, context.req.param('id'))
-      return context.json(viewPeer(workspace, baseUrl(context.env.incoming)))
+      return context.json(viewPeer(workspace, addresses.baseUrl(context.env.incoming)))
     },
   }),
   route({
@@ -49,9 +48,9 @@ export const registryRoutes = [
     reach: 'own',
     summary: 'The workspaces that this workspace may talk to',
     success: [200, 'The peers with their URLs'],
-    async handle({ context }, { registry }) {
+    async handle({ context }, { registry, addresses }) {
       const peers = await registry.peers(context.req.param('id'))
-      return context.json({ peers: peers.map((peer) => viewPeer(peer, baseUrl(context.env.incoming))) })
+      return context.json({ peers: peers.map((peer) => viewPeer(peer, addresses.baseUrl(context.env.incoming))) })
     },
   }),
 ]

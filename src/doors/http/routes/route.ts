@@ -28,6 +28,7 @@ import type { AnswerMcp } from '../../mcp-calls.ts'
 import type { NeedsYou } from '../../needs-you.ts'
 import type { Action } from '../../who-may.ts'
 import type { PushContext } from '../a2a/push-methods.ts'
+import type { Addresses } from '../server/addresses.ts'
 import type { HttpAuth } from '../server/auth.ts'
 import type { Reach } from '../server/reach.ts'
 import type { SseLimits } from '../server/sse.ts'
@@ -216,6 +217,7 @@ export interface AppContext extends WorkspaceRoutesContext {
   readonly workspaces: Workspaces
   readonly tokens: Tokens
   readonly auth: HttpAuth
+  readonly addresses: Addresses
   readonly reach: Reach
   readonly waitingCalls: WaitingCalls
   readonly limits: SseLimits

@@ -12,7 +12,6 @@ import {
   type WorkspaceLifecycle,
   type Workspaces,
 } from '../../../workspaces/workspace.ts'
-import { baseUrl } from '../server/base-url.ts'
 import { readQueryFlag, readQueryNumber } from '../server/query.ts'
 import { listReachable, requireWorkspace } from '../server/reach.ts'
 import { route } from './route.ts'
@@ -52,12 +51,12 @@ export const workspaceRoutes = [
     body: { schema: newWorkspaceSchema, name: 'a workspace' },
     summary: 'Create a workspace; dry_run=true only checks the body',
     success: [201, 'The workspace, and "warnings" where a setting has no effect or the name is taken'],
-    async handle({ context, body }, { workspaces, tokens }): Promise<Response> {
+    async handle({ context, body }, { workspaces, tokens, addresses }): Promise<Response> {
       if (readQueryFlag(context, 'dry_run')) {
         return context.json(viewCheck(await workspaces.check(toNewWorkspace(body))))
       }
       const { warnings, ...workspace } = await workspaces.create(toNewWorkspace(body))
-      const base = baseUrl(context.env.incoming)
+      const base = addresses.baseUrl(context.env.incoming)
       const access = isExternal(workspace) ? await createBridgeAccess(workspace, tokens, base) : {}
       const answer = { ...viewWorkspace(workspace), ...access, ...(warnings.length > 0 && { warnings }) }
       return context.json(answer, 201, { Location: `/workspaces/${workspace.id}` })

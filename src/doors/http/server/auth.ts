@@ -3,18 +3,16 @@
  * in a request identifies the caller. Closed by default, on loopback too. What a role may do is in `doors/who-may.ts`,
  * which workspaces a token may act on is in `reach.ts`.
  */
-import type { IncomingHttpHeaders } from 'node:http'
 import { formatDuration } from '../../../duration.ts'
 import { MoleculeError } from '../../../errors.ts'
 import type { Identity, RefusedSecret, Tokens } from '../../../workspaces/tokens.ts'
+import { type AddressedRequest, type Addresses, PUBLIC_URL_HINT } from './addresses.ts'
 import { createOpenBodies, type OpenBodies, type OpenBody } from './open-bodies.ts'
 import type { RateLimit } from './rate-limit.ts'
 import type { WrongTokenLimit } from './wrong-token-limit.ts'
 
-export interface AuthRequest {
+export interface AuthRequest extends AddressedRequest {
   readonly method?: string | undefined
-  readonly headers: IncomingHttpHeaders
-  readonly socket?: { readonly remoteAddress?: string | undefined }
 }
 
 export interface HttpAuth {
@@ -35,11 +33,22 @@ export interface HttpAuth {
   countBytes(identity: Identity, bytes: number): void
   /** The session secret in the cookie, unverified. */
   sessionSecret(request: AuthRequest): string | undefined
+  /**
+   * Prevents requests by another page with the user's cookie. A browser adds the cookie to any page's requests, also to
+   * those of a local program on another port, which SameSite counts as the same site. The Origin tells them apart.
+   */
+  requireSameOrigin(request: AuthRequest): void
+  /**
+   * Prevents that a foreign page opens sockets, with the user's cookie or with guessed tokens: browsers let any page open
+   * a socket to anywhere. Every browser sends the Origin of the page with an upgrade; other clients send none.
+   */
+  requireOwnPage(request: AuthRequest): void
 }
 
 export interface HttpAuthOptions {
   readonly tokens: Tokens
   readonly port: number
+  readonly addresses: Addresses
   readonly rateLimit: RateLimit
   readonly byteLimit: RateLimit
   readonly openBodies?: OpenBodies
@@ -47,20 +56,29 @@ export interface HttpAuthOptions {
 }
 
 export function createHttpAuth(options: HttpAuthOptions): HttpAuth {
-  const { tokens, port, rateLimit, byteLimit, wrongTokenLimit, openBodies = createOpenBodies() } = options
+  const { tokens, port, addresses, rateLimit, byteLimit, wrongTokenLimit, openBodies = createOpenBodies() } = options
   const cookieName = `molecule_session_${port}`
   const sessionSecret = (request: AuthRequest) => readCookie(request.headers.cookie, cookieName)
   const countBytes: HttpAuth['countBytes'] = ({ role, tokenId }, bytes) => {
     if (role !== 'admin') byteLimit.count(tokenId, bytes)
   }
+  const { callerAddress, hasOwnOrigin } = addresses
+  const requireSameOrigin: HttpAuth['requireSameOrigin'] = (request) => {
+    if (request.method !== 'GET' && request.method !== 'HEAD' && !hasOwnOrigin(request))
+      throw foreignPage('send changes', request)
+  }
   return {
     cookieName,
     sessionSecret,
     countBytes,
+    requireSameOrigin,
+    requireOwnPage(request) {
+      if (request.headers.origin !== undefined && !hasOwnOrigin(request)) throw foreignPage('open a socket', request)
+    },
     openBody:
       (identity, request, { counted } = { counted: true }) =>
       () => {
-        const body = openBodies.open(identity?.tokenId ?? `address ${addressOf(request)}`)
+        const body = openBodies.open(identity?.tokenId ?? `address ${callerAddress(request)}`)
         if (identity === undefined || !counted) return body
         const add = (bytes: number) => {
           body.add(bytes)
@@ -69,8 +87,8 @@ export function createHttpAuth(options: HttpAuthOptions): HttpAuth {
         return { add, close: body.close }
       },
     async identify(request, { counted } = { counted: true }) {
-      const secret = secretOf(request, sessionSecret)
-      const identity = await wrongTokenLimit.verify(secret, addressOf(request), tokens.verify)
+      const secret = secretOf(request, { sessionSecret, requireSameOrigin })
+      const identity = await wrongTokenLimit.verify(secret, callerAddress(request), tokens.verify)
       // Looked up only after the limit of wrong tokens: it costs a query.
       if (identity === undefined) throw unauthenticated(refusedText(await tokens.whyRefused(secret)))
       if (counted && identity.role !== 'admin') rateLimit.count(identity.tokenId)
@@ -79,10 +97,11 @@ export function createHttpAuth(options: HttpAuthOptions): HttpAuth {
   }
 }
 
-const addressOf = ({ socket }: AuthRequest): string => socket?.remoteAddress ?? ''
-
 /** The secret of a request: the bearer token, else the cookie, which is accepted only from the platform's own page. */
-function secretOf(request: AuthRequest, sessionSecret: HttpAuth['sessionSecret']): string {
+function secretOf(
+  request: AuthRequest,
+  { sessionSecret, requireSameOrigin }: Pick<HttpAuth, 'sessionSecret' | 'requireSameOrigin'>,
+): string {
   const { authorization } = request.headers
   if (authorization !== undefined) return bearer(authorization)
   const secret = sessionSecret(request)
@@ -91,31 +110,13 @@ function secretOf(request: AuthRequest, sessionSecret: HttpAuth['sessionSecret']
   return secret
 }
 
-/**
- * Prevents requests by another page with the user's cookie. A browser adds the cookie to any page's requests, also to
- * those of a local program on another port, which SameSite counts as the same site. The Origin tells them apart.
- */
-export function requireSameOrigin({ method, headers }: AuthRequest): void {
-  if (method === 'GET' || method === 'HEAD' || hasOwnOrigin(headers)) return
-  throw new MoleculeError('forbidden', 'a browser may send changes only from a page of this platform', {
-    details: { origin: headers.origin ?? null },
-  })
+function foreignPage(deed: string, { headers }: AuthRequest): MoleculeError {
+  const message = `a browser may ${deed} only from a page of this platform`
+  // A page behind a proxy has the name of the proxy, which the platform knows only from its owner.
+  return new MoleculeError('forbidden', message, { details: { origin: headers.origin ?? null, hint: PAGE_HINT } })
 }
 
-/**
- * Prevents that a foreign page opens sockets, with the user's cookie or with guessed tokens: browsers let any page open
- * a socket to anywhere. Every browser sends the Origin of the page with an upgrade; other clients send none.
- */
-export function requireOwnPage({ headers }: AuthRequest): void {
-  if (headers.origin === undefined || hasOwnOrigin(headers)) return
-  throw new MoleculeError('forbidden', 'a browser may open a socket only from a page of this platform', {
-    details: { origin: headers.origin },
-  })
-}
-
-function hasOwnOrigin({ origin, host }: IncomingHttpHeaders): boolean {
-  return origin !== undefined && originHost(origin) === host?.toLowerCase()
-}
+const PAGE_HINT = `the page must be at a public URL of the platform; ${PUBLIC_URL_HINT}`
 
 /**
  * A task is visible to its principal, to its workspace and to people; for other callers it does not exist. `principal`
@@ -167,9 +168,4 @@ function readCookie(header: string | undefined, name: string): string | undefine
     if (at > 0 && pair.slice(0, at).trim() === name) return pair.slice(at + 1).trim() || undefined
   }
   return undefined
-}
-
-/** `host[:port]` in the form of a Host header; undefined for `null` and for text that is no origin. */
-function originHost(origin: string): string | undefined {
-  return URL.canParse(origin) ? new URL(origin).host || undefined : undefined
 }

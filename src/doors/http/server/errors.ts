@@ -12,7 +12,7 @@ import { FAILED, REFUSED } from './refusal-log.ts'
 
 export function errorAnswer(error: MoleculeError, requestId: string): HttpAnswer {
   const shown = publicError(error, requestId)
-  const hint = HINTS[shown.code]
+  const { hint = HINTS[shown.code] } = shown.details
   return {
     status: WIRE_ERRORS[shown.code].status,
     headers: errorHeaders(shown),

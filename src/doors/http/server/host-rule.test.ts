@@ -35,7 +35,7 @@ test('bound to every address, any address is allowed and no foreign name', () =>
 })
 
 test('without a Host header, or with a name that only contains an address, nothing is allowed', () => {
-  const rules = ['localhost', '~', '10.0.0.5', '::'].map(createHostRule)
+  const rules = ['localhost', '~', '10.0.0.5', '::'].map((host) => createHostRule(host))
   for (const rule of rules)
     for (const host of [
       undefined,

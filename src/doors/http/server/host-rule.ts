@@ -10,19 +10,22 @@ const WILDCARD_ADDRESSES: ReadonlySet<string> = new Set(['0.0.0.0', '::'])
 /** True for a Host header that names this platform, with any port. */
 export type HostRule = (host: string | undefined) => boolean
 
-export function createHostRule(boundHost: string): HostRule {
+/** `publicHosts` are those of the public URLs, with or without a port. */
+export function createHostRule(boundHost: string, publicHosts: readonly string[] = []): HostRule {
   const own = (isIP(boundHost) === 6 ? `[${boundHost}]` : boundHost).toLowerCase()
+  const publicNames = new Set(publicHosts.map(hostName))
   const anyAddress = WILDCARD_ADDRESSES.has(boundHost)
   return (host) => {
     const name = hostName(host)
     if (name === undefined) return false
+    if (LOOPBACK_NAMES.has(name) || name === own || publicNames.has(name)) return true
     // Bound to every address, the platform accepts any address: an address, unlike a name, cannot be rebound.
-    return LOOPBACK_NAMES.has(name) || name === own || (anyAddress && isAddress(name))
+    return anyAddress && isAddress(name)
   }
 }
 
 /** Lower case, without the port: `localhost`, `127.0.0.1`, `[::1]`. Undefined for an invalid header. */
-function hostName(host: string | undefined): string | undefined {
+export function hostName(host: string | undefined): string | undefined {
   return /^([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/.exec(host?.toLowerCase() ?? '')?.[1]
 }
 

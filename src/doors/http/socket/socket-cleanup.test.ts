@@ -11,11 +11,13 @@ import { countTimers } from '../../../../test/fakes/timer-count.ts'
 import { bearerOptions, connectSocket } from '../../../../test/harness/socket-client.ts'
 import { waitUntil, within } from '../../../../test/harness/wait.ts'
 import { listen } from '../../listen.ts'
+import { createAddresses } from '../server/addresses.ts'
 import { createHttpAuth } from '../server/auth.ts'
-import { createHostRule } from '../server/host-rule.ts'
 import { createRateLimit } from '../server/rate-limit.ts'
 import { createWrongTokenLimit } from '../server/wrong-token-limit.ts'
 import { createSockets } from './sockets.ts'
+
+const ADDRESSES = createAddresses({ host: '127.0.0.1' })
 
 const WAIT_MS = 10_000
 const soon = (condition: () => boolean) => waitUntil(condition, String(condition), WAIT_MS)
@@ -31,7 +33,7 @@ async function openSockets(t: TestContext) {
   const comparison = Promise.withResolvers<void>()
   const counted = { watches: 0, heads: 0 }
   const sockets = createSockets({
-    ...{ workspaces, needsYou, log, clock, isOurHost: createHostRule('127.0.0.1') },
+    ...{ workspaces, needsYou, log, clock, addresses: ADDRESSES },
     limits: { keepAliveMs: 20_000, unsentBytesMax: 1_000_000, unsentMs: 30_000 },
     tokens: {
       onRevoked(identity, callback) {
@@ -52,7 +54,13 @@ async function openSockets(t: TestContext) {
       },
     },
     auth: createHttpAuth({
-      ...{ tokens, port: 1, rateLimit: createRateLimit(clock), byteLimit: createRateLimit(clock) },
+      ...{
+        tokens,
+        port: 1,
+        addresses: ADDRESSES,
+        rateLimit: createRateLimit(clock),
+        byteLimit: createRateLimit(clock),
+      },
       wrongTokenLimit: createWrongTokenLimit(clock),
     }),
   })

@@ -10,11 +10,13 @@ import { bearerOptions, connectSocket, type SocketClient } from '../../../../tes
 import { waitUntil, within } from '../../../../test/harness/wait.ts'
 import type { Activity } from '../../../inbox/readers.ts'
 import { listen } from '../../listen.ts'
+import { createAddresses } from '../server/addresses.ts'
 import { createHttpAuth } from '../server/auth.ts'
-import { createHostRule } from '../server/host-rule.ts'
 import { createRateLimit } from '../server/rate-limit.ts'
 import { createWrongTokenLimit } from '../server/wrong-token-limit.ts'
 import { createSockets } from './sockets.ts'
+
+const ADDRESSES = createAddresses({ host: '127.0.0.1' })
 
 /** Everything here happens at once; a test that waits for longer has failed. */
 const WAIT_MS = 10_000
@@ -47,9 +49,15 @@ async function openSockets(t: TestContext, change: (activity: Activity) => Parti
     ...change(logs.activity),
   }
   const sockets = createSockets({
-    ...{ tokens, workspaces, needsYou, log, activity, clock, limits: LIMITS, isOurHost: createHostRule('127.0.0.1') },
+    ...{ tokens, workspaces, needsYou, log, activity, clock, limits: LIMITS, addresses: ADDRESSES },
     auth: createHttpAuth({
-      ...{ tokens, port: 1, rateLimit: createRateLimit(clock), byteLimit: createRateLimit(clock) },
+      ...{
+        tokens,
+        port: 1,
+        addresses: ADDRESSES,
+        rateLimit: createRateLimit(clock),
+        byteLimit: createRateLimit(clock),
+      },
       wrongTokenLimit: createWrongTokenLimit(clock),
     }),
   })
@@ -289,7 +297,8 @@ test('PL-7 a refused upgrade is an HTTP answer with its reason, and the connecti
   const elsewhere = [404, 'close', 'not_found', 'there is no WebSocket here; it is at /ws']
   for (const path of ['/', '/wsx', '/x/ws', '/x?/ws'])
     assert.deepEqual(await upgrade(path, { authorization }), elsewhere)
-  const host = 'the Host header is not a name of this platform; use localhost or its address'
+  const host =
+    '"evil.test" is not a name of this platform; use localhost or its address, or start it with --public-url https://evil.test'
   assert.deepEqual(await upgrade('/ws', { authorization, host: 'evil.test' }), [403, 'close', 'forbidden', host])
   assert.deepEqual((await upgrade('/ws', {})).slice(0, 3), [401, 'close', 'unauthenticated'])
   const cookie = 'molecule_session_1=admin-secret'

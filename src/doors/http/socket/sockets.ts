@@ -18,10 +18,10 @@ import type { Workspaces } from '../../../workspaces/workspace.ts'
 import type { NeedsYou } from '../../needs-you.ts'
 import { requireAccess } from '../../who-may.ts'
 import { socketRoute } from '../routes/events.ts'
+import type { Addresses } from '../server/addresses.ts'
 import { REQUEST_ID_PREFIX, writeAnswer } from '../server/answer.ts'
-import { type AuthRequest, type HttpAuth, requireOwnPage } from '../server/auth.ts'
+import type { AuthRequest, HttpAuth } from '../server/auth.ts'
 import { errorAnswer, logFailure } from '../server/errors.ts'
-import type { HostRule } from '../server/host-rule.ts'
 import { createRateLimit } from '../server/rate-limit.ts'
 import type { SseLimits } from '../server/sse.ts'
 import { createPlatformWatch, type PlatformWatch } from './platform-watch.ts'
@@ -57,7 +57,7 @@ export interface SocketsOptions {
   readonly workspaces: Workspaces
   readonly needsYou: NeedsYou
   readonly activity: Activity
-  readonly isOurHost: HostRule
+  readonly addresses: Addresses
   readonly clock: Clock
   readonly limits: SseLimits
   readonly log: Log
@@ -143,14 +143,12 @@ function createSubscriptionLimits(clock: Clock): SubscriptionLimits {
   return { countNames: names.count, countRefused: refused.count }
 }
 
-async function identify(request: IncomingMessage, { auth, isOurHost }: SocketsOptions): Promise<Identity> {
-  if (!isOurHost(request.headers.host)) {
-    throw new MoleculeError('forbidden', 'the Host header is not a name of this platform; use localhost or its address')
-  }
+async function identify(request: IncomingMessage, { auth, addresses }: SocketsOptions): Promise<Identity> {
+  if (!addresses.isOurHost(request)) throw addresses.unknownHost(request)
   if (request.url?.split('?', 1)[0]?.replace(/\/$/, '') !== socketRoute.path) {
     throw new MoleculeError('not_found', `there is no WebSocket here; it is at ${socketRoute.path}`)
   }
-  requireOwnPage(request)
+  auth.requireOwnPage(request)
   return await auth.identify(asAuthRequest(request))
 }
 
