@@ -21,6 +21,7 @@ import { createRuntime } from '../runtime/runtime.ts'
 import { keepSession } from '../sessions/sessions.ts'
 import { openSqlite } from '../store/sqlite/sqlite.ts'
 import type { Store } from '../store/store.ts'
+import { sleep } from '../wait.ts'
 import type { ChildEnvironment } from '../workspaces/brief/brief-maker.ts'
 import { makeFoldersRelative } from '../workspaces/homes/stored-folders.ts'
 import {
@@ -30,6 +31,7 @@ import {
   ensureConversationSecret,
 } from '../workspaces/tokens/conversation-tokens.ts'
 import { createTokens } from '../workspaces/tokens/token-store.ts'
+import type { Workspaces } from '../workspaces/workspace.ts'
 import { CHANNEL_KINDS } from './channel-kinds.ts'
 import { childEnvironmentOf } from './child-environment.ts'
 import { writeHostFolder } from './data-folder/host-id.ts'
@@ -54,6 +56,8 @@ export interface Platform {
   readonly loginUrl: string
   /** Processes of an earlier run that were still alive and have been killed. */
   readonly orphansReaped: number
+  /** The name of the workspace of each running turn. */
+  runningTurns(): Promise<readonly string[]>
   close(drainMs: number): Promise<void>
 }
 
@@ -136,7 +140,17 @@ export async function wire(options: WireOptions): Promise<Platform> {
   wired.upkeep.start()
   const publicUrl = config.publicUrls[0]
   const loginUrl = `${publicUrl ?? door.url}/#${tokens.issueLoginCode()}`
-  return { url: door.url, publicUrl, grpcPort: grpcDoor?.port, loginUrl, orphansReaped, close }
+  const runningTurns = () => namesOf(runtime.runningTurns(), wired.workspaces)
+  return { url: door.url, publicUrl, grpcPort: grpcDoor?.port, loginUrl, orphansReaped, runningTurns, close }
+}
+
+/** Prevents that a store that hangs also holds up the line that says what the platform waits for. */
+const NAMES_MS_MAX = 1000
+
+/** The names of the workspaces, in the given order; their ids where the store does not answer in time. */
+async function namesOf(ids: readonly string[], { get }: Pick<Workspaces, 'get'>): Promise<readonly string[]> {
+  const read = Promise.all(ids.map(async (id) => (await get(id))?.name ?? id))
+  return await Promise.race([read.catch(() => ids), sleep(systemClock, NAMES_MS_MAX).then(() => ids)])
 }
 
 /** The store first: a copy on the database of its original is refused there, before it could kill any process. */

@@ -53,6 +53,8 @@ export interface Runtime {
   start(): void
   /** The next turn of the workspace gets a new backend. */
   retireBackend(workspaceId: string): void
+  /** The workspace of each running turn. */
+  runningTurns(): readonly string[]
   /** Takes no more leases, waits `graceMs` for running turns, then stops and releases them. Idempotent. */
   drain(graceMs: number): Promise<void>
 }
@@ -79,28 +81,28 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     const stop = new AbortController()
     const turn: RunningTurn = { lease, stop, done: Promise.resolve() }
     const onStanding = (standing: LeaseStanding) => {
-      if (standing === 'stop') stop.abort('canceled' satisfies StopReason)
-      if (standing === 'stale') stop.abort('stale' satisfies StopReason)
+      if (standing === 'stop' || standing === 'stale') halt(lease, standing === 'stop' ? 'canceled' : 'stale')
     }
     running.set(leaseId(lease), turn)
     const onBegun: TurnContext['onBegun'] = (controls) => void Object.assign(turn, { controls })
-    const parts = { take: pool.take, isShuttingDown: () => taking.signal.aborted }
-    turn.done = runTurn(lease, { ...options, ...parts, onStanding, onBegun }, stop.signal)
+    const parts = { take: pool.take, isShuttingDown: () => taking.signal.aborted, onStanding, onBegun }
+    turn.done = runTurn(lease, { ...options, ...parts }, stop.signal)
       .then((end) => {
         options.onCheckpoint?.('answered')
         const outcome = explainFailure(end.outcome, lease, { log, mask: options.mask ?? maskPatterns })
         if (options.metrics !== undefined) countTurn(options.metrics, outcome)
         options.onTurnEnd?.(lease.workspaceId, outcome)
-        const explained = { ...end, outcome }
-        return settleTurn(lease, { inbox, clock, log, end: explained, leaving: leaving.signal }, stop.signal)
+        const settling = { inbox, clock, log, end: { ...end, outcome }, leaving: leaving.signal }
+        return settleTurn(lease, settling, stop.signal)
       })
       .catch((error) => log.error({ err: toMoleculeError(error), messageId: lease.messageId }, 'a turn threw'))
       .finally(() => running.delete(leaseId(lease)))
   }
   const halt = (key: LeaseKey, reason: StopReason) => running.get(leaseId(key))?.stop.abort(reason)
   const controlsOf = (key: LeaseKey) => running.get(leaseId(key))?.controls
+  const runningLeases = () => [...running.values()].map(({ lease }) => lease)
   const renew = async () => {
-    const leases = [...running.values()].map(({ lease }) => lease)
+    const leases = runningLeases()
     if (leases.length === 0) return
     for (const [index, standing] of (await inbox.extend(leases)).entries()) {
       const lease = leases[index] as Lease
@@ -116,7 +118,6 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       scheduleRenewal()
     })
   }
-  const ended = () => Promise.all([...running.values()].map(({ done }) => done))
 
   return {
     start() {
@@ -124,19 +125,23 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       loop = takeDirectives(options, { begin, halt, controlsOf }, taking.signal)
     },
     retireBackend: pool.retire,
+    runningTurns: () => runningLeases().map(({ workspaceId }) => workspaceId),
     async drain(graceMs) {
       taking.abort()
       await loop
-      if (graceMs > 0) await Promise.race([ended(), sleep(clock, graceMs)])
-      for (const { lease } of running.values()) halt(lease, 'drain')
-      await Promise.race([ended(), sleep(clock, DRAIN_SETTLE_MS)])
+      if (graceMs > 0) await Promise.race([allEnded(running), sleep(clock, graceMs)])
+      for (const lease of runningLeases()) halt(lease, 'drain')
+      await Promise.race([allEnded(running), sleep(clock, DRAIN_SETTLE_MS)])
       leaving.abort()
-      await ended()
+      await allEnded(running)
       cancelRenewal?.()
       await pool.close()
     },
   }
 }
+
+const allEnded = (running: ReadonlyMap<string, RunningTurn>) =>
+  Promise.all([...running.values()].map(({ done }) => done))
 
 /** Takes directives until the signal aborts. Retries a failed call, because otherwise one error would end all work. */
 async function takeDirectives(

@@ -10,8 +10,10 @@ import {
   getTask,
   getWorkspace,
   type PlatformUnderTest,
+  replyText,
   sendWithoutWaiting,
   startPlatform,
+  waitForFinalTask,
 } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 
@@ -108,6 +110,7 @@ describe('molecule agent send and molecule task', () => {
     await sendWithoutWaiting(platform, id, 'first')
     await waitUntil(async () => (await getWorkspace(platform, id)).running === 1, 'the first message runs')
     const typing = openTerminal(t, ['agent', 'send', 'busy', 'second'], { MOLECULE_HOME: platform.dataDir })
+    await typing.waitForText(/the task is \w+; ".*molecule task show \w+" shows it/)
     await typing.waitForText(/busy: waiting for a free slot: 1 of 1 in use, 1 waiting \d+ s/)
     typing.type(CTRL_C)
     assert.equal(await typing.ended(), 130)
@@ -120,12 +123,49 @@ describe('molecule agent send and molecule task', () => {
     assert.equal((await getTask(platform, id, taskId)).status.state, 'TASK_STATE_CANCELED')
     await platform.request('POST', `/workspaces/${id}/pause?now=true`)
     const piped = startCommand(t, ['agent', 'send', 'busy', 'third'], { env: { MOLECULE_HOME: platform.dataDir } })
-    await piped.waitForErrors(/^waiting for busy\nbusy: waiting: the workspace is paused\n$/)
+    await piped.waitForErrors(/^waiting for busy\nthe task is .*\nbusy: waiting: the workspace is paused\n$/)
     const open = JSON.parse((await succeed('task', 'list', 'busy', '--state', 'submitted', '-o', 'json')).out)
     await succeed('task', 'cancel', ...open.map((task: { id: string }) => task.id))
     const { code, err } = await piped.ended()
     assert.equal(code, 1)
     assert.match(err, /paused\nerror: the task ended canceled/)
+  })
+
+  test('CL-2 RE-1 send follows its task through a restart of the platform, and names it when it gives up', async (t) => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'molecule-send-'))
+    const gate = join(dataDir, 'gate')
+    let short = await startPlatform({ dataDir })
+    const port = new URL(short.url).port
+    const env = { MOLECULE_HOME: dataDir, MOLECULE_API_URL: short.url }
+    try {
+      const id = await short.exec(`until [ -e ${gate} ]; do sleep 0.1; done; cat`, { name: 'survivor' })
+      const isRunning = () => waitUntil(async () => (await getWorkspace(short, id)).running === 1, 'the message runs')
+      const patient = startCommand(t, ['agent', 'send', 'survivor', 'are you there'], { env })
+      await isRunning()
+      await short.stop('SIGKILL')
+      await patient.waitForErrors(
+        /\nthe task is (\w+); ".*task show \1" shows it\nwaiting up to 10 min for the platform; surv/,
+      )
+      short = await startPlatform({ dataDir, args: ['--port', port] })
+      await writeFile(gate, '')
+      const { code, out, err } = await patient.ended()
+      assert.deepEqual([code, out], [0, 'are you there\n'], err)
+      await rm(gate)
+      const hasty = startCommand(t, ['agent', 'send', 'survivor', 'and now', '--reconnect', '100ms'], { env })
+      await isRunning()
+      await short.stop('SIGKILL')
+      const gaveUp = await hasty.ended()
+      assert.equal(gaveUp.code, 1)
+      const named =
+        /error: .*; survivor still has the message: ".*molecule task show (\w+)" shows its state and its answer\n$/
+      const taskId = named.exec(gaveUp.err)?.[1] ?? ''
+      short = await startPlatform({ dataDir, args: ['--port', port] })
+      await writeFile(gate, '')
+      assert.equal(replyText(await waitForFinalTask(short, id, taskId)), 'and now')
+    } finally {
+      await short.dispose()
+      await rm(dataDir, { recursive: true, force: true })
+    }
   })
 
   test('CL-7 task list shows the last tasks of one workspace or of all; show and cancel take every id', async () => {

@@ -26,7 +26,9 @@ test('CN-6 after SIGTERM a bridge takes no new message, finishes the running tur
   const running = await sendWithoutWaiting(platform, workspace.id, 'running')
   await waitUntil(() => readLines(runs).length === 1)
   bridge.kill('SIGTERM')
-  await bridge.waitForOutput(/stopping: running turns have 10s/)
+  await bridge.waitForOutput(
+    /stopping: waiting up to 10 s for 1 running turn \("running" from .*press Ctrl-C again to stop it now/,
+  )
   const late = await sendWithoutWaiting(platform, workspace.id, 'late')
   writeFileSync(gate, '')
   assert.equal(await bridge.ended, 0)

@@ -29,9 +29,14 @@ export interface RunCommandOptions {
   readonly cwd?: string
 }
 
-/** Without it, a test would reach the platform or the database that the user has set for their own work. */
+/**
+ * Without it, a test would reach the platform or the database that the user has set for their own work, and a command
+ * would take itself for one that npm runs, because npm runs the tests.
+ */
 export function cleanEnvironment(env: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
-  const entries = Object.entries(process.env).filter(([name]) => !/^(MOLECULE_|DATABASE_URL$|NO_COLOR$)/.test(name))
+  const entries = Object.entries(process.env).filter(
+    ([name]) => !/^(MOLECULE_|DATABASE_URL$|NO_COLOR$|npm_lifecycle_)/.test(name),
+  )
   return { ...Object.fromEntries(entries), ...env }
 }
 
@@ -108,15 +113,22 @@ export interface TerminalSession {
   ended(): Promise<number | null>
 }
 
-/** Starts `molecule` at a pseudo-terminal, which `script` provides, so that a test can type into it; in `PWD` of `env`. */
-export function openTerminal(
+/** Starts `molecule` at a pseudo-terminal, so that a test can type into it; in `PWD` of `env`. */
+export const openTerminal = (
   t: TestContext,
   args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): TerminalSession => openProgramAtTerminal(t, [MOLECULE, ...args], env)
+
+/** Starts any program at a pseudo-terminal, which `script` provides; in `PWD` of `env`. */
+export function openProgramAtTerminal(
+  t: TestContext,
+  [program, ...args]: readonly string[],
   env: Readonly<Record<string, string>>,
 ): TerminalSession {
   const line = [
     `stty cols ${SIZE.columns} rows ${SIZE.rows};`,
-    `exec ${MOLECULE}`,
+    `exec ${program}`,
     ...args.map((arg) => `'${arg}'`),
   ].join(' ')
   const child: ChildProcess = spawn('/usr/bin/env', ['script', '-qefc', line, '/dev/null'], {

@@ -27,7 +27,7 @@ import { createProcesses } from '../../process/create-processes.ts'
 import { trimEndOf } from '../../trim-end.ts'
 import { NAME_CHARACTERS_MAX } from '../../workspaces/workspace.ts'
 import { openLogFile } from '../data-folder/log-file.ts'
-import { closeNow, ignoreClosedOutput, listenForStopSignals } from '../terminal/stop-signals.ts'
+import { closeNow, drainText, ignoreClosedOutput, listenForStopSignals } from '../terminal/stop-signals.ts'
 import { type Terminal, withoutUndefined } from '../terminal/terminal.ts'
 import { type BridgeSettings, requireRunnable, startBridge } from './bridge.ts'
 import { createDisplay } from './display.ts'
@@ -153,7 +153,7 @@ async function run(
   const live = process.stdout.isTTY === true
   const display = createDisplay({ write: terminal.out, live, width: () => process.stdout.columns, clock })
   const restoreOutput = ignoreClosedOutput()
-  const stop = listenForStopSignals()
+  const stop = listenForStopSignals(terminal.env)
   const stopping = new AbortController()
   void stop.first.then(() => stopping.abort())
   try {
@@ -167,9 +167,7 @@ async function run(
     if (bridge === undefined) return
     display.ready()
     await stop.first
-    display.print(
-      `stopping: running turns have ${formatDuration(drainMs)} to finish; press Ctrl-C again to stop them now`,
-    )
+    display.print(`stopping: ${drainText(display.runningTurns(), drainMs)}`)
     const stopNow = () => {
       display.print('stopping now: messages with unfinished turns will run again')
       return closeNow(() => bridge.close(0))

@@ -30,6 +30,8 @@ export interface Display {
   lost(key: LeaseKey): void
   /** Why the platform cannot be reached; undefined when it can again. */
   connectionChanged(reason: string | undefined, backoffMs: number): void
+  /** What each running turn works on: the beginning of its message, in quotes, and its sender. */
+  runningTurns(): readonly string[]
   /** The bridge now waits for messages, and the last line says so. */
   ready(): void
   close(): void
@@ -95,6 +97,7 @@ export function createDisplay({ write, live, width, clock }: DisplayOptions): Di
       if (reason !== undefined && reason !== before) print(`${reason}; retrying in ${formatDuration(backoffMs)}`)
       if (reason === undefined) print('connected again')
     },
+    runningTurns: () => [...running.values()].map(({ text }) => text),
     ready() {
       ready = true
       if (live) draw()

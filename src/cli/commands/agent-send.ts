@@ -1,11 +1,13 @@
 /**
  * `agent send` and `workspace delegate`: sends a message and prints the answer. Progress, and where the files of the answer
  * were saved, go to stderr; the answer alone goes to stdout. A task that does not complete is a failure that says how it
- * ended. Ctrl-C ends the wait and not the task.
+ * ended. A restart of the platform interrupts neither the task nor the wait. Ctrl-C ends the wait and not the task. A wait
+ * that is more than the agent's work names the task, so that a person can find it later.
  */
 
 import { withRetries } from '../../client/retry.ts'
 import { systemClock } from '../../clock.ts'
+import { formatWait } from '../../duration.ts'
 import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
 import { withoutControls } from '../../printable.ts'
@@ -15,7 +17,7 @@ import type { CommandContext } from '../command-context.ts'
 import { attachFiles } from '../files/attach-files.ts'
 import { answerFilesOf, SAVE_FOLDER, saveAnswerFiles } from '../files/save-files.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
-import { waitForTask } from '../platform/send-and-wait.ts'
+import { type WaitForTaskOptions, waitForTask } from '../platform/send-and-wait.ts'
 import { EXIT_INTERRUPTED, ExitError } from '../run-program.ts'
 import { shellQuoted } from '../terminal/own-command.ts'
 import { type Progress, withProgress } from '../terminal/progress.ts'
@@ -35,7 +37,11 @@ export interface AgentSendOptions {
   readonly files?: readonly string[] | undefined
   /** Where the files of the answer go; false = nowhere. Default: SAVE_FOLDER, when the answer is shown to a person. */
   readonly save?: string | false | undefined
+  /** How long to wait for the platform each time that it goes away. Default: RECONNECT_MS. */
+  readonly reconnectMs?: number | undefined
 }
+
+const RECONNECT_MS = 10 * 60_000
 
 export async function send(context: CommandContext, options: AgentSendOptions): Promise<void> {
   const { workspace, wait } = options
@@ -57,9 +63,9 @@ export async function send(context: CommandContext, options: AgentSendOptions): 
     withProgress(context.terminal, `waiting for ${workspace}`, async (progress) => {
       const task = await sendMessage(progress, signal)
       sent.taskId = task.id
-      const onOpen = createWaitReport(context, workspace, progress)
-      const onRetry = (error: Error) => progress.update(`retrying: ${error.message}`)
-      return await waitForTask({ platform, workspaceId, task, onOpen, onRetry, clock: systemClock, signal })
+      const { reconnectMs = RECONNECT_MS } = options
+      const reports = createWaitReports(context, { workspace, taskId: task.id, progress, reconnectMs })
+      return await waitForTask({ platform, workspaceId, task, ...reports, reconnectMs, clock: systemClock, signal })
     }),
   )
   // The reads of the wait leave the history out, which has the attached files again.
@@ -89,7 +95,7 @@ interface SentMessage {
   readonly sent: { readonly taskId?: string }
 }
 
-/** On Ctrl-C the work is aborted, and the user learns how to find the task, which continues. */
+/** On Ctrl-C, or when the platform stays away, the user learns how to find the task, which continues. */
 async function untilInterrupted<T>(
   { terminal, command }: CommandContext,
   { workspace, message, sent }: SentMessage,
@@ -97,15 +103,17 @@ async function untilInterrupted<T>(
 ): Promise<T> {
   const stop = new AbortController()
   const interrupt = () => stop.abort()
-  process.once('SIGINT', interrupt)
+  // Not once: under npm a Ctrl-C arrives twice, and the second one would end this process before it has said anything.
+  process.on('SIGINT', interrupt)
   try {
     return await work(stop.signal)
   } catch (thrown) {
-    if (!stop.signal.aborted) throw thrown
     const { taskId } = sent
+    const find = `"${command} task show ${taskId ?? message.messageId}"`
+    if (!stop.signal.aborted) throw withTask(thrown, taskId === undefined ? undefined : { workspace, find })
     terminal.err(
       taskId === undefined
-        ? `interrupted before ${workspace} had the message for sure; "${command} task show ${message.messageId}" finds it\n`
+        ? `interrupted before ${workspace} had the message for sure; ${find} finds it\n`
         : `no longer waiting; ${workspace} still has the message:\n` +
             `  ${command} task show ${taskId}     shows its state and its answer\n` +
             `  ${command} task cancel ${taskId}   cancels it\n`,
@@ -116,21 +124,50 @@ async function untilInterrupted<T>(
   }
 }
 
+/** A wait that failed is not a task that failed: the platform has the task and goes on with it when it runs again. */
+function withTask(thrown: unknown, task: { readonly workspace: string; readonly find: string } | undefined): unknown {
+  if (task === undefined || !(thrown instanceof MoleculeError)) return thrown
+  const { code, message, retryable, details } = thrown
+  const text = `${message}; ${task.workspace} still has the message: ${task.find} shows its state and its answer`
+  return new MoleculeError(code, text, { retryable, details, cause: thrown })
+}
+
 /** A task that begins at once has a reason to wait for a moment, which says nothing. */
 const REASON_AFTER_MS = 500
 
-/** Shows why the task waits, as the platform words it. */
-function createWaitReport({ command }: CommandContext, workspace: string, progress: Progress): (task: Task) => void {
+interface WaitReportsOptions {
+  readonly workspace: string
+  readonly taskId: string
+  readonly progress: Progress
+  readonly reconnectMs: number
+}
+
+/** Shows why the task waits, as the platform words it, and outages of the platform. The first such line names the task. */
+function createWaitReports(
+  { command, withOwnCommand }: CommandContext,
+  { workspace, taskId, progress, reconnectMs }: WaitReportsOptions,
+): Pick<WaitForTaskOptions, 'onOpen' | 'onOutage'> {
   const startMs = systemClock.monotonicMs()
+  const task = `the task is ${taskId}; "${command} task show ${taskId}" shows it`
   let isReported = false
-  return ({ status }) => {
-    if (systemClock.monotonicMs() - startMs < REASON_AFTER_MS) return
-    const reason = partsText(status.message)
-    if (status.state === 'TASK_STATE_AUTH_REQUIRED') {
-      progress.update(`${workspace} is ${reason}; answer with "${command} pending"`)
-    } else if (reason !== '') progress.update(`${workspace}: ${reason}`)
-    else if (isReported) progress.update(`${workspace} works`)
-    isReported ||= reason !== ''
+  const report = (text: string) => {
+    if (!isReported) progress.print(task)
+    isReported = true
+    progress.update(text)
+  }
+  return {
+    onOpen({ status }) {
+      if (systemClock.monotonicMs() - startMs < REASON_AFTER_MS) return
+      const reason = partsText(status.message)
+      if (status.state === 'TASK_STATE_AUTH_REQUIRED') {
+        report(`${workspace} is ${reason}; answer with "${command} pending"`)
+      } else if (reason !== '') report(`${workspace}: ${reason}`)
+      else if (isReported) progress.update(`${workspace} works`)
+    },
+    onOutage(error) {
+      progress.print(withOwnCommand(error.message))
+      report(`waiting up to ${formatWait(reconnectMs)} for the platform; ${workspace} keeps the message`)
+    },
   }
 }
 

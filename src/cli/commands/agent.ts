@@ -1,5 +1,7 @@
 /** `molecule agent`: lists agents and peers, and sends one message. `molecule chat` holds a conversation. */
+import { InvalidArgumentError } from 'commander'
 import type { WorkspaceSummary } from '../../client/workspace-calls.ts'
+import { parseDuration } from '../../duration.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
 import { type Column, renderTable } from '../terminal/output.ts'
@@ -19,12 +21,24 @@ export const define: DefineCommand = (command, openContext) => {
     .option('--async', 'do not wait; print the id of the task')
     .option('--context <id>', 'the conversation to continue')
     .option('--max-cost <usd>', 'what the message and all it leads to may cost, in US dollars', readUsd)
+    .option(
+      '--reconnect <duration>',
+      'how long to wait for the platform when it goes away while the message runs (10m)',
+      readReconnect,
+    )
     .option('--file <path>', 'attach a file; repeat it for several', (path, before: string[] = []) => [...before, path])
     .option('--save <folder>', 'where the files of the answer go (molecule-files in the current folder)')
     .option('--no-save', 'do not save the files of the answer')
     .action(async (workspace: string, text: string, options: SendFlags) => {
       const { send } = await import('./agent-send.ts')
-      const { async: isAsync, context: contextId, file: files, save, maxCost: maxCostUsd } = options
+      const {
+        async: isAsync,
+        context: contextId,
+        file: files,
+        save,
+        maxCost: maxCostUsd,
+        reconnect: reconnectMs,
+      } = options
       await send(await openContext(), {
         workspace,
         text,
@@ -33,6 +47,7 @@ export const define: DefineCommand = (command, openContext) => {
         files,
         save,
         maxCostUsd,
+        reconnectMs,
       })
     })
   command
@@ -42,11 +57,18 @@ export const define: DefineCommand = (command, openContext) => {
     .action(async (workspace: string) => peers(await openContext(), workspace))
 }
 
+function readReconnect(text: string): number {
+  const ms = parseDuration(text)
+  if (ms === undefined || ms < 0) throw new InvalidArgumentError('It must be a duration such as 30s or 10m.')
+  return ms
+}
+
 interface SendFlags {
   readonly async?: boolean
   readonly context?: string
   readonly file?: string[]
   readonly maxCost?: number
+  readonly reconnect?: number
   /** A folder, or false with `--no-save`. */
   readonly save?: string | false
 }

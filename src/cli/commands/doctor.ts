@@ -33,7 +33,7 @@ export const define: DefineCommand = (command, openContext) => {
 const VERDICT_TEXTS: Readonly<Record<FindingVerdict, string>> = { ok: 'ok', note: 'note', broken: 'BROKEN' }
 
 async function doctor(context: CommandContext, probes: boolean): Promise<void> {
-  const findings = await untilStopped((signal) =>
+  const findings = await untilStopped(context.terminal.env, (signal) =>
     withProgress(context.terminal, 'checking this machine', () => examine(context, probes, signal)),
   )
   await context.show(findings, () =>
@@ -54,9 +54,9 @@ async function doctor(context: CommandContext, probes: boolean): Promise<void> {
 }
 
 /** Prevents orphans after Ctrl-C: the agents run in processes of their own and must be killed before this one ends. */
-async function untilStopped<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+async function untilStopped<T>(env: Environment, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const stop = new AbortController()
-  const signals = listenForStopSignals()
+  const signals = listenForStopSignals(env)
   void signals.first.then(() => stop.abort())
   try {
     const result = await work(stop.signal)

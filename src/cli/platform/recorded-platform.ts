@@ -4,10 +4,13 @@
  * while that very process (pid and start time) holds every socket that listens at the URL.
  */
 import { statSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
 import { MoleculeError } from '../../errors.ts'
 import { bootId, startTimeOf } from '../../process/identity.ts'
 import { announcementPath, type RunningPlatform, readRunningPlatform } from '../data-folder/data-folder.ts'
 import { listeningPidsByLsof, listeningSockets, socketsOf } from './listening-sockets.ts'
+
+const LOOK_AGAIN_MS = 100
 
 /** Throws unless the recorded platform listens at this URL. An error that the next start would end is retryable. */
 export async function requireRecordedPlatform(dataDir: string, url: string): Promise<void> {
@@ -17,7 +20,12 @@ export async function requireRecordedPlatform(dataDir: string, url: string): Pro
   const owner = statSync(announcementPath(dataDir), { throwIfNoEntry: false })?.uid
   const us = process.getuid?.()
   if (us !== 0 && owner !== us) throw notSent(dataDir, 'the folder belongs to another user')
-  const listener = await findListener(running, url)
+  let listener = await findListener(running, url)
+  if (listener === 'another process') {
+    // Prevents that a platform that just ends counts as another process: its socket was listed and its files are closed.
+    await setTimeout(LOOK_AGAIN_MS)
+    listener = (await isAlive(running)) ? await findListener(running, url) : 'nobody'
+  }
   if (listener === 'nobody') throw notRunning(dataDir)
   if (listener === 'another process') throw notSent(dataDir, `another process listens at ${url}`)
 }

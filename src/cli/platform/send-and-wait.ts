@@ -5,6 +5,7 @@
  */
 import type { PlatformClient } from '../../client/platform-client.ts'
 import { type RetryOptions, withRetries } from '../../client/retry.ts'
+import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import { isFinal, isInterrupted, type Message, type Task } from '../../protocol/a2a.ts'
 import type { TraceContext } from '../../protocol/trace-context.ts'
@@ -33,7 +34,7 @@ export async function sendAndWait({
   const send = createPatientSend(() => platform.sendMessage(workspaceId, message, { wait, trace }), retry)
   for (;;) {
     const task = await send()
-    if (!wait || (await hasEnded(platform, task))) return task
+    if (!wait || (await withRetries(() => hasEnded(platform, task), retry))) return task
     // Prevents a busy loop: a paused or offline workspace answers a blocking call at once.
     await sleep(retry.clock, POLL_MS)
   }
@@ -73,13 +74,18 @@ function createPatientSend(send: () => Promise<Task>, retry: RetryOptions): () =
   }
 }
 
-export interface WaitForTaskOptions extends RetryOptions {
+export interface WaitForTaskOptions {
   readonly platform: PlatformClient
   readonly workspaceId: string
   readonly task: Task
+  readonly clock: Clock
   readonly signal: AbortSignal
   /** Receives the task, without its history, each time that it was read and has not ended. */
   readonly onOpen: (task: Task) => void
+  /** How long the platform may be away, each time. */
+  readonly reconnectMs: number
+  /** Called once when the platform goes away, with the reason. `onOpen` says that it is back. */
+  readonly onOutage: (error: MoleculeError) => void
 }
 
 /** The first delay between two reads. It grows with the age of the wait, so a long task costs few reads. */
@@ -87,23 +93,43 @@ const FIRST_POLL_MS = 50
 const SHARE_OF_WAIT = 0.1
 
 /**
- * Reads the task again and again until it has ended. Unlike a blocking call, this sees why the task waits. Throws
- * `canceled` on abort.
+ * Reads the task again and again until it has ended, also through a restart of the platform. Unlike a blocking call, this
+ * sees why the task waits. Throws `canceled` on abort, and the last failure when the platform stays away.
  */
 export async function waitForTask(options: WaitForTaskOptions): Promise<Task> {
-  const { platform, workspaceId, onOpen, ...retry } = options
-  const { clock, signal } = options
+  const { platform, workspaceId, clock, signal, onOpen } = options
   const startMs = clock.monotonicMs()
   let { task } = options
-  while (!(await hasEnded(platform, task))) {
+  while (!(await throughOutage(() => hasEnded(platform, task), options))) {
     onOpen(task)
     const delayMs = (clock.monotonicMs() - startMs) * SHARE_OF_WAIT
     await sleep(clock, Math.min(POLL_MS, Math.max(FIRST_POLL_MS, delayMs)), signal)
-    if (signal.aborted) throw new MoleculeError('canceled', 'the wait was interrupted')
+    if (signal.aborted) throw waitInterrupted()
     const { id } = task
-    task = await withRetries(() => platform.getTask(workspaceId, id, { historyLength: 0 }), retry)
+    task = await throughOutage(() => platform.getTask(workspaceId, id, { historyLength: 0 }), options)
   }
   return task
+}
+
+const waitInterrupted = () => new MoleculeError('canceled', 'the wait was interrupted')
+
+/** Repeats a read while the platform is away. Not with exponential backoff: a person waits for the moment it is back. */
+async function throughOutage<T>(
+  read: () => Promise<T>,
+  { clock, signal, reconnectMs, onOutage }: WaitForTaskOptions,
+): Promise<T> {
+  const startMs = clock.monotonicMs()
+  for (let tries = 1; ; tries++) {
+    try {
+      return await read()
+    } catch (thrown) {
+      if (!(thrown instanceof MoleculeError) || !thrown.retryable) throw thrown
+      if (clock.monotonicMs() - startMs >= reconnectMs) throw thrown
+      if (tries === 1) onOutage(thrown)
+    }
+    await sleep(clock, POLL_MS, signal)
+    if (signal.aborted) throw waitInterrupted()
+  }
 }
 
 /** True when the task is final or waits for its sender; false while its turn waits for a permission. */
@@ -119,7 +145,7 @@ async function isRunning(platform: PlatformClient, taskId: string): Promise<bool
     // The answer may have come since the task was read: then the turn goes on.
     return state !== 'TASK_STATE_AUTH_REQUIRED' || steps.at(-1)?.type === 'running'
   } catch (thrown) {
-    if (thrown instanceof MoleculeError && (thrown.code === 'not_found' || thrown.retryable)) return false
+    if (thrown instanceof MoleculeError && thrown.code === 'not_found') return false
     throw thrown
   }
 }

@@ -13,6 +13,8 @@ const CLEAR_LINE = '\r\u001b[2K'
 
 export interface Progress {
   update(text: string): void
+  /** A line that stays, above the one that changes. */
+  print(text: string): void
   /** Idempotent; clears the line on a terminal. */
   stop(): void
 }
@@ -36,6 +38,10 @@ function startProgress({ err, interactive }: Pick<Terminal, 'err' | 'interactive
       const isSame = interactive ? next === text : withoutNumbers(next) === withoutNumbers(text)
       text = next
       if (!isSame) err(line())
+    },
+    print(given) {
+      err(`${interactive ? CLEAR_LINE : ''}${oneLine(given)}\n`)
+      if (interactive) err(line())
     },
     stop() {
       clearInterval(timer)

@@ -1,5 +1,8 @@
 /** Signals of commands that run until they are stopped: `up`, `connect`, `doctor`. */
+import { formatWait } from '../../duration.ts'
+import { withoutControls } from '../../printable.ts'
 import { EXIT_FAILED } from '../run-program.ts'
+import type { Environment } from './terminal.ts'
 
 export interface StopSignals {
   readonly first: Promise<NodeJS.Signals>
@@ -9,12 +12,27 @@ export interface StopSignals {
 
 const STOP_SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP']
 
-/** Call it before the start, so that a signal during the start is not lost. A third signal exits at once. */
-export function listenForStopSignals(): StopSignals {
+/** The same signal counts once in this time. A person who has read "press Ctrl-C again" needs longer. */
+const REPEAT_MS = 1000
+
+/**
+ * Call it before the start, so that a signal during the start is not lost. A third signal exits at once.
+ *
+ * Prevents that one Ctrl-C under `npm start` skips the drain: the terminal sends SIGINT to npm and to this process, and npm
+ * forwards its own, so it arrives twice. A process cannot see who sent a signal, so a repeat within REPEAT_MS counts as the
+ * same one. Without npm a repeated SIGTERM is no copy: no terminal sends it, and a supervisor may send a second one soon.
+ */
+export function listenForStopSignals(env: Environment): StopSignals {
   const first = Promise.withResolvers<NodeJS.Signals>()
   const second = Promise.withResolvers<NodeJS.Signals>()
+  const isUnderNpm = env['npm_lifecycle_event'] !== undefined
+  const countedAtMs = new Map<NodeJS.Signals, number>()
   let count = 0
   const listener = (signal: NodeJS.Signals) => {
+    const nowMs = performance.now()
+    const sinceMs = nowMs - (countedAtMs.get(signal) ?? Number.NEGATIVE_INFINITY)
+    if (sinceMs < REPEAT_MS && (isUnderNpm || signal !== 'SIGTERM')) return
+    countedAtMs.set(signal, nowMs)
     count++
     if (count === 1) first.resolve(signal)
     if (count === 2) second.resolve(signal)
@@ -29,6 +47,20 @@ export function listenForStopSignals(): StopSignals {
     },
   }
 }
+
+/** What a stopping process waits for: `waiting up to 10 s for 2 running turns (ana, bob); press ...`. A turn is its workspace's name. */
+export function drainText(turns: readonly string[], drainMs: number): string {
+  if (turns.length === 0) return 'no turn is running'
+  const names = [...new Set(turns)].map(withoutControls)
+  const more = names.length > NAMES_MAX ? ` and ${names.length - NAMES_MAX} more` : ''
+  const subject = turns.length === 1 ? '1 running turn' : `${turns.length} running turns`
+  return (
+    `waiting up to ${formatWait(drainMs)} for ${subject} (${names.slice(0, NAMES_MAX).join(', ')}${more}); ` +
+    `press Ctrl-C again to stop ${turns.length === 1 ? 'it' : 'them'} now`
+  )
+}
+
+const NAMES_MAX = 5
 
 /** Prevents the platform's end when a reader closes its output, as in `molecule up | head`. Returns the undo. */
 export function ignoreClosedOutput(): () => void {

@@ -4,7 +4,6 @@
  */
 import { join } from 'node:path'
 import { loadConfig, type PlatformConfig } from '../../config/config.ts'
-import { formatDuration } from '../../duration.ts'
 import { MoleculeError } from '../../errors.ts'
 import type { Checkpoint } from '../../inbox/inbox.ts'
 import { createLog, type MaskingLog } from '../../log.ts'
@@ -14,7 +13,7 @@ import { type DataFolder, openDataFolder } from '../data-folder/data-folder.ts'
 import { openLogFile } from '../data-folder/log-file.ts'
 import { LOG_FILE } from '../data-folder/log-format.ts'
 import { ownCommand } from '../terminal/own-command.ts'
-import { closeNow, ignoreClosedOutput, listenForStopSignals } from '../terminal/stop-signals.ts'
+import { closeNow, drainText, ignoreClosedOutput, listenForStopSignals } from '../terminal/stop-signals.ts'
 import type { Environment, Terminal } from '../terminal/terminal.ts'
 import type { Platform, WireOptions } from '../wire.ts'
 import { exposureWarning } from './exposure.ts'
@@ -74,7 +73,7 @@ async function run({
   const logCrash = (err: Error) => log.error({ err }, 'the platform crashes because of a defect')
   process.on('uncaughtExceptionMonitor', logCrash)
   const restoreOutput = ignoreClosedOutput()
-  const stop = listenForStopSignals()
+  const stop = listenForStopSignals(terminal.env)
   try {
     const environment = terminal.env
     const options = {
@@ -101,14 +100,14 @@ async function run({
     }
     const signal = await stop.first
     log.info({ signal, drainMs: config.drainMs }, 'the platform is stopping')
-    terminal.err(
-      `Stopping: running turns have ${formatDuration(config.drainMs)} to finish. Press Ctrl-C again to stop them now.\n`,
-    )
+    const announce = async () =>
+      terminal.err(`Stopping: ${drainText(await platform.runningTurns(), config.drainMs)}.\n`)
     const stopNow = () => {
       terminal.err('Stopping now: messages with unfinished turns will run again at the next start.\n')
       return closeNow(() => platform.close(0))
     }
-    await Promise.race([platform.close(config.drainMs), stop.second.then(stopNow)])
+    const drained = Promise.all([announce(), platform.close(config.drainMs)])
+    await Promise.race([drained, stop.second.then(stopNow)])
   } finally {
     stop.stopListening()
     restoreOutput()
