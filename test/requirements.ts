@@ -210,7 +210,11 @@ export const requirements: readonly Requirement[] = [
   pending('CV-7', 'a working card opens its live work'),
   pending('CV-8', 'the chat can be resized, quoted, branched and exported'),
   pending('CV-9', 'needs you stands beside the chat with cause and keys'),
-  pending('CV-10', 'the list sorts, groups and acts on many workspaces'),
+  built(
+    'CV-10',
+    'the list sorts, groups and acts on many workspaces',
+    'places of cards and Resume all; not yet the table, its bulk actions, the minimap and folded teams',
+  ),
   pending('CV-11', 'search finds every stored message and opens it'),
   pending('CV-12', 'settings are pages and lose no change'),
   pending('CV-13', 'the first run offers agents, a key and example teams'),

@@ -24,6 +24,73 @@ test('CV-1 a card appears live, shows its task in amber while a turn runs, and l
   await card.waitFor({ state: 'detached' })
 })
 
+test('CV-1 RT-4 the amber banner shows a status text and the task of a heartbeat while no turn runs, and goes when they are cleared', async (t) => {
+  const platform = await startPlatformFor(t)
+  const { body: ada } = await platform.request('POST', '/workspaces', { name: 'Ada', runtime: 'mock' })
+  const { body: laptop } = await platform.request('POST', '/workspaces', { name: 'Laptop', runtime: 'external' })
+  const page = await openPage(t, platform)
+  const status = (text: string) => platform.request('PUT', `/workspaces/${ada.id}/status`, { text })
+  const heartbeat = (current_task: string) =>
+    fetch(`${platform.url}/registry/heartbeat`, {
+      method: 'POST',
+      body: JSON.stringify({ workspace_id: laptop.id, current_task }),
+      headers: { Authorization: `Bearer ${laptop.auth_token}`, 'Content-Type': 'application/json' },
+    })
+  const amber = (id: string) => cardOf(page, id).locator('[data-banner=working]')
+  await cardOf(page, ada.id).getByText('idle').waitFor()
+  await status('the nightly import runs')
+  await heartbeat('Analyzing competitor data...')
+  await amber(ada.id).getByText('the nightly import runs').waitFor()
+  await amber(laptop.id).getByText('Analyzing competitor data...').waitFor()
+  await status('')
+  await heartbeat('')
+  for (const id of [ada.id, laptop.id]) {
+    await amber(id).waitFor({ state: 'detached' })
+    await cardOf(page, id).getByText('idle').waitFor()
+  }
+})
+
+test('CV-10 cards keep their place and height when a turn starts, a banner comes, a panel opens or a workspace is new', async (t) => {
+  const platform = await startPlatformFor(t)
+  const create = async (name: string, more = {}) =>
+    (await platform.request('POST', '/workspaces', { name, runtime: 'mock', ...more })).body.id as string
+  const lead = await create('Conductor', { role: 'Plans the release, hands out the work and reads each result' })
+  const ids = [lead]
+  for (const name of ['Bea', 'Cy', 'Dora', 'Eve', 'Finn']) {
+    ids.push(await create(name, { parent_id: lead, runtime_config: { delay: '1h' } }))
+  }
+  const page = await openPage(t, platform)
+  for (const id of ids) await cardOf(page, id).waitFor()
+  const boxes = async (all = ids) => Promise.all(all.map((id) => cardOf(page, id).boundingBox()))
+  const before = await boxes()
+  await sendWithoutWaiting(
+    platform,
+    String(ids[1]),
+    'run the migration tests and then those of the page, one after the other',
+  )
+  await cardOf(page, String(ids[1])).locator('[data-banner=working]').waitFor()
+  await platform.request('POST', `/workspaces/${ids[2]}/pause`)
+  await cardOf(page, String(ids[2])).getByText('paused').waitFor()
+  await cardOf(page, String(ids[1])).click()
+  await page.getByRole('complementary', { name: 'Bea' }).waitFor()
+  assert.deepEqual(await boxes(), before)
+  await page.getByRole('button', { name: 'Close' }).click()
+  // By name it would be the first child.
+  const ada = await create('Ada', { parent_id: lead })
+  await cardOf(page, ada).waitFor()
+  const [after, places] = [await boxes([...ids, ada]), new Set<string>()]
+  for (const box of after) {
+    assert.ok(box !== null)
+    assert.equal(box.height, after[0]?.height)
+    places.add(`${box.x} ${box.y}`)
+  }
+  assert.equal(places.size, 7, 'no card covers another one')
+  const order = after
+    .map((box, index) => ({ index, box }))
+    .sort((a, b) => (a.box?.y ?? 0) - (b.box?.y ?? 0) || (a.box?.x ?? 0) - (b.box?.x ?? 0))
+  assert.equal(order.at(-1)?.index, 6, 'the new card is the last')
+})
+
 test('CV-1 children stand below their parent', async (t) => {
   const platform = await startPlatformFor(t)
   const create = async (name: string, more = {}) =>

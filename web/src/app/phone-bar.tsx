@@ -1,7 +1,7 @@
 /** The bar at the bottom of a phone. */
 import { type ReactNode, useState } from 'react'
 import { logOut } from '../api/client.ts'
-import { forgetSession, useMay } from '../api/queries.ts'
+import { forgetSession } from '../api/queries.ts'
 import { useNeeds } from '../needs/use-needs.ts'
 import { Button } from '../ui/button.tsx'
 import { classNames } from '../ui/class-names.ts'
@@ -9,11 +9,11 @@ import { Dialog } from '../ui/dialog.tsx'
 import { BellIcon, FindIcon, MoreIcon, WorkspacesIcon } from '../ui/icons.tsx'
 import { countText } from '../ui/times.ts'
 import { goTo, usePlace } from './route.ts'
-import { StopAllDialog } from './stop-all.tsx'
+import { AllActionButtons } from './stop-all.tsx'
 
 export function PhoneBar({ onPalette }: { readonly onPalette: () => void }) {
   const { view } = usePlace()
-  const [open, setOpen] = useState<'more' | 'stop'>()
+  const [isMoreOpen, setMoreOpen] = useState(false)
   const needs = useNeeds()
   return (
     <nav
@@ -31,9 +31,8 @@ export function PhoneBar({ onPalette }: { readonly onPalette: () => void }) {
         />
       ) : null}
       <BarButton title="Find" icon={<FindIcon />} onClick={onPalette} />
-      <BarButton title="More" icon={<MoreIcon className="size-5" />} onClick={() => setOpen('more')} />
-      {open === 'more' ? <MoreDialog onClose={() => setOpen(undefined)} onStop={() => setOpen('stop')} /> : null}
-      {open === 'stop' ? <StopAllDialog onClose={() => setOpen(undefined)} /> : null}
+      <BarButton title="More" icon={<MoreIcon className="size-5" />} onClick={() => setMoreOpen(true)} />
+      {isMoreOpen ? <MoreDialog onClose={() => setMoreOpen(false)} /> : null}
     </nav>
   )
 }
@@ -70,15 +69,14 @@ function BarButton({ title, icon, count = 0, isCurrent = false, onClick }: BarBu
   )
 }
 
-function MoreDialog({ onClose, onStop }: { readonly onClose: () => void; readonly onStop: () => void }) {
-  const may = useMay()
+function MoreDialog({ onClose }: { readonly onClose: () => void }) {
   const leave = () => {
     logOut().then(forgetSession, forgetSession)
   }
   return (
     <Dialog title="More" onClose={onClose}>
       <div className="flex flex-col gap-2">
-        {may('workspace.pause') ? <Button onClick={onStop}>Stop all</Button> : null}
+        <AllActionButtons onChoose={onClose} />
         <Button onClick={leave}>Log out</Button>
       </div>
     </Dialog>

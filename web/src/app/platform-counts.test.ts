@@ -12,6 +12,6 @@ test('RT-13 the bar sums what runs, waits and costs; a cost that no turn reporte
     today: { turns: 2, unknown_turns: 0, cost_usd: 0.4 },
   })
   assert.deepEqual(platformCounts([idle, busy, busy]), {
-    ...{ working: 4, queued: 6, active: 2, costUsd: 0.8, hasUnknownCost: true },
+    ...{ working: 4, queued: 6, active: 2, paused: 1, costUsd: 0.8, hasUnknownCost: true },
   })
 })

@@ -7,21 +7,23 @@ export interface PlatformCounts {
   readonly queued: number
   /** Workspaces that are not paused. */
   readonly active: number
+  readonly paused: number
   /** Null where no turn of today reported a cost. */
   readonly costUsd: number | null
   readonly hasUnknownCost: boolean
 }
 
 export function platformCounts(workspaces: Iterable<WorkspaceSummary>): PlatformCounts {
-  let [working, queued, active, unknown] = [0, 0, 0, 0]
+  let [working, queued, active, paused, unknown] = [0, 0, 0, 0, 0]
   let costUsd: number | null = null
   for (const { running = 0, queue_depth: depth = 0, status, today } of workspaces) {
     working += running
     queued += depth
-    if (status !== 'paused') active += 1
+    if (status === 'paused') paused += 1
+    else active += 1
     if (today === undefined) continue
     unknown += today.unknown_turns
     if (today.cost_usd !== null) costUsd = (costUsd ?? 0) + today.cost_usd
   }
-  return { working, queued, active, costUsd, hasUnknownCost: unknown > 0 }
+  return { working, queued, active, paused, costUsd, hasUnknownCost: unknown > 0 }
 }

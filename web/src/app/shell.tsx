@@ -8,9 +8,11 @@ import { Button } from '../ui/button.tsx'
 import { classNames } from '../ui/class-names.ts'
 import { ErrorBoundary } from '../ui/error-boundary.tsx'
 import { Toasts } from '../ui/toasts.tsx'
+import { useEscape, useFocusBack } from './focus.ts'
 import { PhoneBar } from './phone-bar.tsx'
 import { ReconnectLine } from './reconnect-line.tsx'
 import { goTo, type PageView, usePlace } from './route.ts'
+import { AllActionDialogs } from './stop-all.tsx'
 import { TopBar } from './top-bar.tsx'
 
 // Each is a chunk of its own, loaded when it is first shown.
@@ -28,6 +30,8 @@ export function Shell() {
   const workspaces = useWorkspacesMaybe()
   const opened = workspaceId === undefined ? undefined : workspaces?.get(workspaceId)
   usePaletteKey(() => setPaletteOpen(true))
+  useEscape()
+  useFocusBack(opened?.id)
   return (
     <div className="flex h-dvh flex-col">
       <ErrorBoundary what="The bar">
@@ -53,6 +57,7 @@ export function Shell() {
       <Suspense fallback={null}>
         <Overlays view={view} isPaletteOpen={isPaletteOpen} onPaletteClose={() => setPaletteOpen(false)} />
       </Suspense>
+      <AllActionDialogs />
       <Toasts />
     </div>
   )

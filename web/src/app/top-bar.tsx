@@ -8,7 +8,7 @@ import { Menu } from '../ui/menu.tsx'
 import { costText, countText } from '../ui/times.ts'
 import { platformCounts } from './platform-counts.ts'
 import { goTo } from './route.ts'
-import { StopAllButton } from './stop-all.tsx'
+import { AllActionButtons } from './stop-all.tsx'
 
 export function TopBar({ onPalette }: { readonly onPalette: () => void }) {
   return (
@@ -21,7 +21,7 @@ export function TopBar({ onPalette }: { readonly onPalette: () => void }) {
       <div className="ml-auto flex items-center gap-2">
         <Counts />
         <div className="flex items-center gap-2 max-md:hidden">
-          <StopAllButton />
+          <AllActionButtons variant="quiet" />
           <NeedsButton />
         </div>
         <NewWorkspaceButton />

@@ -133,7 +133,7 @@ export function DeleteDialog({ workspace, onClose }: ActionDialogProps) {
 
 const NAMES_MAX = 8
 
-function namesOf(workspaces: readonly WorkspaceSummary[]): string {
+export function namesOf(workspaces: readonly WorkspaceSummary[]): string {
   const names = workspaces.slice(0, NAMES_MAX).map(({ name }) => name)
   const more = workspaces.length - names.length
   return more > 0 ? `${names.join(', ')} and ${countText(more)} more` : names.join(', ')

@@ -1,6 +1,7 @@
 /** The workspaces as a map or as a list. Many are a list until a person chooses the map; a phone has only the list. */
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { useWorkspacesMaybe } from '../api/queries.ts'
+import { usePlace } from '../app/route.ts'
 import { classNames } from '../ui/class-names.ts'
 import { CardMap } from './card-map.tsx'
 import { ListView } from './list-view.tsx'
@@ -16,17 +17,26 @@ export function CanvasView() {
   const workspaces = useWorkspacesMaybe()
   const isPhone = usePhone()
   const [chosen, setChosen] = useState(readChoice)
-  if (workspaces === undefined) return null
-  const choice = chosen ?? (workspaces.size > MAP_WORKSPACES_MAX ? 'list' : 'map')
+  const { view } = usePlace()
   const choose = (next: Choice) => {
     setChosen(next)
     localStorage.setItem(CHOICE_KEY, next)
   }
+  // An address, such as that of the palette, names the view.
+  const named = view === 'list' || view === 'map' ? view : undefined
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `choose` is new on each render.
+  useEffect(() => {
+    if (named !== undefined) choose(named)
+  }, [named])
+  if (workspaces === undefined) return null
+  const choice = chosen ?? (workspaces.size > MAP_WORKSPACES_MAX ? 'list' : 'map')
   if (isPhone) return <ListView workspaces={workspaces} />
+  const viewSwitch = <ViewSwitch choice={choice} onChoose={choose} />
+  if (choice === 'list') return <ListView workspaces={workspaces} viewSwitch={viewSwitch} />
   return (
     <>
-      {choice === 'map' ? <CardMap workspaces={workspaces} /> : <ListView workspaces={workspaces} />}
-      <ViewSwitch choice={choice} onChoose={choose} />
+      {viewSwitch}
+      <CardMap workspaces={workspaces} />
     </>
   )
 }

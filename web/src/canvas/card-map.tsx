@@ -12,10 +12,10 @@ import {
 import { memo, useEffect, useMemo, useRef } from 'react'
 import { useMay, useOpenDelegations, type WorkspaceMap } from '../api/queries.ts'
 import { usePlace } from '../app/route.ts'
-import { Card, type CardNode, estimateHeight } from './card.tsx'
+import { Card, type CardNode } from './card.tsx'
 import { hasSameWires, mergeNodes, wiresOf } from './card-nodes.ts'
 import { CardSourceContext, useCardSource } from './card-source.ts'
-import { buildFamilies } from './families.ts'
+import { buildFamilies, byAge } from './families.ts'
 import { type CardPlaces, hasSamePlaces, layOut } from './layout.ts'
 import { useCardDrag } from './use-card-drag.ts'
 import { useCardKeys } from './use-card-keys.ts'
@@ -103,8 +103,7 @@ const NO_PLACES: CardPlaces = new Map()
 function usePlaces(workspaces: WorkspaceMap): CardPlaces {
   const room = useRoom()
   const laidOut = useMemo(
-    () =>
-      room.width === 0 ? NO_PLACES : layOut(buildFamilies(workspaces.values()), { heightOf: estimateHeight, room }),
+    () => (room === undefined ? NO_PLACES : layOut(buildFamilies(workspaces.values(), byAge), room)),
     [workspaces, room],
   )
   return useSame(laidOut, hasSamePlaces)

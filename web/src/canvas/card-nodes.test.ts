@@ -4,25 +4,25 @@ import { type MapMarks, mergeNodes } from './card-nodes.ts'
 
 const NO_MARKS: MapMarks = { chosenId: undefined, targetId: undefined, tabStopId: undefined }
 const places = new Map([
-  ['a', { x: 0, y: 0, height: 104 }],
-  ['b', { x: 264, y: 0, height: 124 }],
+  ['a', { x: 0, y: 0 }],
+  ['b', { x: 264, y: 0 }],
 ])
 
 test('CV-5 a node keeps its object until its card moves or is marked', () => {
   const before = mergeNodes([], places, NO_MARKS)
   assert.deepEqual(
-    before.map(({ id, position, measured }) => ({ id, position, measured })),
+    before.map(({ id, position }) => ({ id, position })),
     [
-      { id: 'a', position: { x: 0, y: 0 }, measured: { width: 248, height: 104 } },
-      { id: 'b', position: { x: 264, y: 0 }, measured: { width: 248, height: 124 } },
+      { id: 'a', position: { x: 0, y: 0 } },
+      { id: 'b', position: { x: 264, y: 0 } },
     ],
   )
-  const grown = new Map(places).set('b', { x: 264, y: 0, height: 168 })
-  for (const [index, node] of mergeNodes(before, grown, NO_MARKS).entries()) assert.equal(node, before[index])
+  const same = new Map(places).set('b', { x: 264, y: 0 })
+  for (const [index, node] of mergeNodes(before, same, NO_MARKS).entries()) assert.equal(node, before[index])
   const [a, chosen] = mergeNodes(before, places, { ...NO_MARKS, chosenId: 'b' })
   assert.equal(a, before[0])
   assert.equal(chosen?.data.isChosen, true)
-  const moved = mergeNodes(before, new Map(places).set('b', { x: 264, y: 50, height: 124 }), NO_MARKS)[1]
+  const moved = mergeNodes(before, new Map(places).set('b', { x: 264, y: 50 }), NO_MARKS)[1]
   assert.deepEqual(moved?.position, { x: 264, y: 50 })
   assert.equal(moved?.data, before[1]?.data)
 })

@@ -3,7 +3,7 @@ import type { Edge } from '@xyflow/react'
 import type { OpenDelegationView } from '../../../src/client/canvas-calls.ts'
 import type { WorkspaceMap } from '../api/queries.ts'
 import type { CardData, CardNode } from './card.tsx'
-import { CARD_WIDTH, type CardBox, type CardPlace, type CardPlaces } from './layout.ts'
+import { CARD_HEIGHT, CARD_WIDTH, type CardPlace, type CardPlaces } from './layout.ts'
 
 export interface MapMarks {
   readonly chosenId: string | undefined
@@ -14,29 +14,29 @@ export interface MapMarks {
 /** Keeps the objects of nodes that did not change, so that only changed cards render again. */
 export function mergeNodes(before: readonly CardNode[], places: CardPlaces, marks: MapMarks): CardNode[] {
   const known = new Map(before.map((node) => [node.id, node]))
-  return [...places].map(([id, box]) => {
+  return [...places].map(([id, place]) => {
     const marked: CardData = {
       isChosen: id === marks.chosenId,
       isTarget: id === marks.targetId,
       isTabStop: id === marks.tabStopId,
     }
     const old = known.get(id)
-    if (old === undefined) return newNode(id, box, marked)
+    if (old === undefined) return newNode(id, place, marked)
     const data = hasSameMarks(old.data, marked) ? old.data : marked
     // A card that is held stays where the pointer is.
-    if (old.dragging || isSamePlace(old.position, box)) return data === old.data ? old : { ...old, data }
-    return { ...old, position: { x: box.x, y: box.y }, data }
+    if (old.dragging || isSamePlace(old.position, place)) return data === old.data ? old : { ...old, data }
+    return { ...old, position: place, data }
   })
 }
 
 const CLICKABLE = { pointerEvents: 'all' } as const
 
-const newNode = (id: string, { x, y, height }: CardBox, data: CardData): CardNode => ({
+const newNode = (id: string, place: CardPlace, data: CardData): CardNode => ({
   id,
   type: 'card',
-  position: { x, y },
-  // React Flow measures the card too; where the estimate is right, it does not render the card again.
-  measured: { width: CARD_WIDTH, height },
+  position: place,
+  // React Flow measures the card too; with the same size it does not render the card again.
+  measured: { width: CARD_WIDTH, height: CARD_HEIGHT },
   // The map takes no pointer for a node that can be neither dragged nor selected, but a card can always be clicked.
   style: CLICKABLE,
   data,

@@ -22,9 +22,29 @@ test('CV-6 what waits for a person is red, also while a turn runs', () => {
   assert.equal(stateOf({ needs_you: null }).dot, 'online')
 })
 
+test('CV-10 a paused or working card says so when it needs a person too', () => {
+  const needs_you = { count: 1, reason: 'a message failed for good' }
+  const paused = stateOf({ status: 'paused', queue_depth: 2, needs_you })
+  assert.deepEqual([paused.dot, paused.word, paused.left], ['needs', 'needs you, paused', 'paused · 2 waiting'])
+  const working = stateOf({ running: 1, current_task: 'run the tests', queue_depth: 2, needs_you })
+  assert.deepEqual([working.states, working.left], [['needs', 'working'], 'working · 2 queued'])
+  const ending = stateOf({ status: 'paused', running: 1, current_task: 'run the tests' })
+  assert.deepEqual([ending.dot, ending.left, ending.banner?.text], ['paused', 'paused', 'run the tests'])
+})
+
+test('CV-1 a text that is set from outside is amber, also while no turn runs; it goes when it is cleared', () => {
+  const status_text_at = '2026-11-16T10:00:00.000Z'
+  const said = stateOf({ status_text: 'the nightly import runs', status_text_at })
+  assert.deepEqual(said.banner, { kind: 'working', text: 'the nightly import runs', since: status_text_at })
+  assert.equal(said.word, 'working')
+  assert.equal(stateOf({ current_task: 'Analyzing competitor data...' }).banner?.text, 'Analyzing competitor data...')
+  assert.deepEqual([stateOf({ current_task: null }).banner, stateOf({ current_task: null }).left], [undefined, 'idle'])
+  assert.equal(stateOf({ status: 'offline', status_text: 'x', current_task: 'y' }).banner, undefined)
+})
+
 test('paused, offline and idle say so without a banner', () => {
   assert.deepEqual(stateOf({ status: 'paused', queue_depth: 4 }), {
-    ...{ dot: 'paused', word: 'paused', left: 'paused · 4 waiting', right: '' },
+    ...{ states: ['paused'], dot: 'paused', word: 'paused', note: 'paused', left: 'paused · 4 waiting', right: '' },
   })
   assert.equal(stateOf({ status: 'offline', status_reason: 'never connected' }).left, 'never connected')
   assert.equal(stateOf().left, 'idle')

@@ -1,4 +1,4 @@
-/** What a card says about its workspace: the dot, one banner at most, and one line of counts. */
+/** What a card says about its workspace: the dot, one banner at most, and one line with its state and its counts. */
 import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
 import type { ShownWorkspace } from '../api/shown-workspace.ts'
 import type { DotState } from '../ui/dot.tsx'
@@ -6,49 +6,80 @@ import { beginSentence } from '../ui/sentence.ts'
 import { costText, countText } from '../ui/times.ts'
 
 export interface CardState {
+  /** Every state that it is in, the most urgent first: a paused workspace may need a person too. */
+  readonly states: readonly [DotState, ...DotState[]]
   readonly dot: DotState
-  /** The state in a word or two: it stands for the dot in text and for screen readers. */
+  /** The states in words: they stand for the dot in text and for screen readers. */
   readonly word: string
   /** Amber: what it does now, and since when. Red: why it needs a person. */
   readonly banner?: { readonly kind: 'working' | 'needs'; readonly text: string; readonly since?: string }
-  /** The line of counts: left and right. `answeredAt` stands at the right where there is no cost. */
+  /** What the banner does not say: `paused`, or `working` below a red banner. */
+  readonly note: string
+  /** The line at the end of the card, left and right. `answeredAt` stands at the right where there is no cost. */
   readonly left: string
   readonly right: string
   readonly answeredAt?: string
 }
 
 export function cardStateOf(workspace: ShownWorkspace): CardState {
-  const { status, status_reason: reason, queue_depth: depth = 0 } = workspace
-  const counts = rightOf(workspace)
-  const queued = depth === 0 ? '' : `${countText(depth)} queued`
-  const waiting = depth === 0 ? '' : `${countText(depth)} waiting`
-  const needs = needsText(workspace)
-  if (needs !== undefined) {
-    return { dot: 'needs', word: 'needs you', banner: { kind: 'needs', text: needs }, left: queued, ...counts }
+  const { status, queue_depth: depth = 0 } = workspace
+  const needs = needsBanner(workspace)
+  const working = status === 'offline' ? undefined : workingBanner(workspace)
+  const base = baseState(status)
+  const states = [needs && 'needs', base, working && 'working'].filter((state) => state !== undefined)
+  const [dot = 'online', ...more] = states as DotState[]
+  const banner = needs ?? working
+  const note = join(baseNote(workspace), needs && working ? 'working' : '')
+  const queued = depth === 0 ? '' : `${countText(depth)} ${base === undefined ? 'queued' : 'waiting'}`
+  return {
+    states: [dot, ...more],
+    dot,
+    word: [dot, ...more]
+      .map((state) => (state === 'offline' && status === 'provisioning' ? 'starting' : WORDS[state]))
+      .join(', '),
+    ...(banner && { banner }),
+    note,
+    left: join(note, queued) || (banner ? '' : 'idle'),
+    ...rightOf(workspace),
   }
-  if (status === 'paused') return { dot: 'paused', word: 'paused', left: join('paused', waiting), ...counts }
-  if (status === 'offline') {
-    return { dot: 'offline', word: 'offline', left: join(reason ?? 'offline', waiting), ...counts }
-  }
-  const banner = workingBanner(workspace)
-  if (banner !== undefined) return { dot: 'working', word: 'working', banner, left: queued, ...counts }
-  if (status === 'provisioning') return { dot: 'offline', word: 'starting', left: join('starting', queued), ...counts }
-  const left = status === 'degraded' ? (reason ?? 'degraded') : workspace.status_text
-  return { dot: 'online', word: 'online', left: left || queued || 'idle', ...counts }
 }
 
-function needsText({ status, status_reason: reason, needs_you: needs }: WorkspaceSummary): string | undefined {
-  if (status === 'failed') return beginSentence(reason ?? 'it cannot run')
-  if (needs) return beginSentence(needs.reason)
-  return status === 'needs_login' ? beginSentence(reason ?? 'it is not logged in') : undefined
+const WORDS: Readonly<Record<DotState, string>> = {
+  ...{ needs: 'needs you', paused: 'paused', offline: 'offline', working: 'working', online: 'online' },
 }
 
+/** A state that holds whether or not a turn runs. */
+function baseState(status: WorkspaceSummary['status']): DotState | undefined {
+  if (status === 'paused') return 'paused'
+  return status === 'offline' || status === 'provisioning' ? 'offline' : undefined
+}
+
+function baseNote({ status, status_reason: reason }: WorkspaceSummary): string {
+  if (status === 'paused') return 'paused'
+  if (status === 'provisioning') return 'starting'
+  return status === 'offline' || status === 'degraded' ? (reason ?? status) : ''
+}
+
+function needsBanner({ status, status_reason: reason, needs_you: needs }: WorkspaceSummary): CardState['banner'] {
+  const text = (said: string) => ({ kind: 'needs', text: beginSentence(said) }) as const
+  if (status === 'failed') return text(reason ?? 'it cannot run')
+  if (needs) return text(needs.reason)
+  return status === 'needs_login' ? text(reason ?? 'it is not logged in') : undefined
+}
+
+/** What a turn does, or what the workspace says that it does: its status text, or the task of a heartbeat. */
 function workingBanner(workspace: ShownWorkspace): CardState['banner'] {
-  const { running = 0, current_task: task, status_text: said, current_since: since, waitsFor = [] } = workspace
+  const { running = 0, current_task: task, current_since: since, waitsFor = [] } = workspace
+  const { status_text: said, status_text_at: saidAt } = workspace
+  const working = (text: string, at?: string | null) => ({ kind: 'working', text, ...(at && { since: at }) }) as const
+  if (running > 0) {
+    const text = said || task || 'working'
+    return working(running === 1 ? text : `${running} turns: ${text}`, since)
+  }
+  if (said) return working(said, saidAt)
   // A turn that waits for others gives its place to other turns, so it is not among those that run.
-  if (running === 0) return waitsFor.length === 0 ? undefined : { kind: 'working', text: waitingText(waitsFor) }
-  const text = said || task || 'working'
-  return { kind: 'working', text: running === 1 ? text : `${running} turns: ${text}`, ...(since && { since }) }
+  if (waitsFor.length > 0) return working(waitingText(waitsFor))
+  return task ? working(task) : undefined
 }
 
 const NAMES_MAX = 2
@@ -66,6 +97,9 @@ function rightOf({ today, last_answered_at: answeredAt }: WorkspaceSummary): Pic
 }
 
 const join = (...parts: readonly string[]): string => parts.filter(Boolean).join(' · ')
+
+/** The card in one line: `paused · A message failed for good`. */
+export const lineOf = ({ note, banner, left }: CardState): string => (banner ? join(note, banner.text) : left)
 
 /** The whole card in a sentence, for screen readers. */
 export const labelOf = ({ name }: WorkspaceSummary, { word, banner }: CardState): string =>

@@ -2,6 +2,7 @@
 import { Handle, type Node, type NodeProps, Position } from '@xyflow/react'
 import { memo } from 'react'
 import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
+import { useWantedFocus } from '../app/focus.ts'
 import { goTo } from '../app/route.ts'
 import { Chip } from '../ui/chip.tsx'
 import { classNames } from '../ui/class-names.ts'
@@ -40,7 +41,7 @@ function WorkspaceCard({ id, data: { isChosen, isTarget, isTabStop } }: NodeProp
     <div
       data-workspace={workspace.id}
       className={classNames(
-        'group relative w-62 rounded-card border bg-surface p-4 text-left shadow-card',
+        'group relative flex h-40 w-62 flex-col rounded-card border bg-surface p-4 text-left shadow-card',
         isChosen || isTarget ? 'border-accent ring-2 ring-accent-soft' : 'border-line hover:border-edge',
       )}
     >
@@ -54,9 +55,11 @@ function WorkspaceCard({ id, data: { isChosen, isTarget, isTabStop } }: NodeProp
         className="absolute inset-0 rounded-card"
         onClick={() => goTo({ workspaceId: workspace.id })}
       />
+      {isTabStop ? <TabStopFocus id={workspace.id} /> : null}
       <CardContent workspace={workspace} state={state} />
       <WorkspaceMenu
         workspace={workspace}
+        isTabStop={isTabStop}
         className="nodrag nopan absolute -top-3.5 -right-3.5 flex rounded-full border border-line bg-surface opacity-0 shadow-card focus-within:opacity-100 group-hover:opacity-100"
       />
       <Handle type="source" position={Position.Bottom} className={HANDLE} isConnectable={false} />
@@ -64,11 +67,17 @@ function WorkspaceCard({ id, data: { isChosen, isTarget, isTabStop } }: NodeProp
   )
 }
 
+/** The way to the map by keyboard ends at its card with the tab stop. */
+function TabStopFocus({ id }: { readonly id: string }) {
+  useWantedFocus({ view: 'map' }, () => document.querySelector<HTMLElement>(`[data-card="${CSS.escape(id)}"]`)?.focus())
+  return null
+}
+
 function CardContent({ workspace, state }: { readonly workspace: WorkspaceSummary; readonly state: CardState }) {
   const { dot, banner } = state
   return (
-    <div className="pointer-events-none">
-      <div className="flex items-center gap-2">
+    <div className="pointer-events-none flex min-h-0 flex-1 flex-col">
+      <div className="flex shrink-0 items-center gap-2">
         <Dot state={dot} />
         <span title={workspace.name} className="min-w-0 flex-1 truncate font-[650] text-[15px] leading-5">
           {workspace.name}
@@ -80,7 +89,8 @@ function CardContent({ workspace, state }: { readonly workspace: WorkspaceSummar
       </div>
       <p
         className={classNames(
-          'mt-0.5 line-clamp-2 break-words pl-4 text-second',
+          'mt-0.5 shrink-0 break-words pl-4 text-second',
+          banner ? 'line-clamp-1 break-all' : 'line-clamp-2',
           workspace.role ? 'text-soft' : 'text-faint',
         )}
       >
@@ -99,8 +109,10 @@ function Permission({ workspace: { permission } }: { readonly workspace: Workspa
 function Counts({ state: { left, right, answeredAt } }: { readonly state: CardState }) {
   if (!(left || right || answeredAt)) return null
   return (
-    <p className="mt-3 flex justify-between gap-2 text-faint text-time">
-      <span className="min-w-0 truncate">{left}</span>
+    <p className="mt-auto flex shrink-0 justify-between gap-2 text-faint text-time">
+      <span title={left} className="min-w-0 truncate">
+        {left}
+      </span>
       <span className="shrink-0">
         {right === '' && answeredAt !== undefined ? (
           <>
@@ -120,7 +132,7 @@ function Banner({ kind, text, since }: NonNullable<CardState['banner']>) {
       data-banner={kind}
       title={text}
       className={classNames(
-        'mt-3 flex gap-2 rounded-button border px-2.5 py-1.5 text-second leading-[18px]',
+        'mt-2 flex shrink-0 gap-2 rounded-button border px-2.5 py-1.5 text-second leading-[18px]',
         kind === 'working'
           ? 'border-working-line bg-working-soft text-working'
           : 'border-transparent bg-needs-soft text-needs',
@@ -130,16 +142,4 @@ function Banner({ kind, text, since }: NonNullable<CardState['banner']>) {
       {since === undefined ? null : <RunningTime since={since} />}
     </p>
   )
-}
-
-/** A text of this length may need two lines. Too low only leaves room; too high cuts the lowest card of the map. */
-const LINE_CHARACTERS = 29
-
-/** The height of a card from its content, for the layout; the card itself is as high as its content. */
-export function estimateHeight(workspace: WorkspaceSummary): number {
-  const { banner, left, right, answeredAt } = cardStateOf(workspace)
-  const roleLines = workspace.role.length > LINE_CHARACTERS ? 2 : 1
-  const bannerHeight =
-    banner === undefined ? 0 : 12 + (banner.kind === 'needs' && banner.text.length > LINE_CHARACTERS ? 50 : 32)
-  return 34 + 22 + roleLines * 20 + bannerHeight + (left || right || answeredAt ? 28 : 0)
 }

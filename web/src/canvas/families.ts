@@ -9,9 +9,17 @@ export interface FamilyTree {
 /** Made once: `localeCompare` makes one for each comparison. "Worker 2" comes before "Worker 10". */
 const BY_NAME = new Intl.Collator('en', { numeric: true })
 
+type WorkspaceOrder = (a: WorkspaceSummary, b: WorkspaceSummary) => number
+
+const byName: WorkspaceOrder = (a, b) => BY_NAME.compare(a.name, b.name) || byId(a, b)
+const byId: WorkspaceOrder = (a, b) => (a.id < b.id ? -1 : 1)
+
+/** The oldest first: a workspace that is new or renamed leaves the others in their places. */
+export const byAge: WorkspaceOrder = (a, b) => Date.parse(a.created_at) - Date.parse(b.created_at) || byId(a, b)
+
 /** The workspaces as trees, by name. A parent that is unknown, or that would close a circle, counts as none. */
-export function buildFamilies(workspaces: Iterable<WorkspaceSummary>): FamilyTree[] {
-  const all = [...workspaces].sort((a, b) => BY_NAME.compare(a.name, b.name) || (a.id < b.id ? -1 : 1))
+export function buildFamilies(workspaces: Iterable<WorkspaceSummary>, order: WorkspaceOrder = byName): FamilyTree[] {
+  const all = [...workspaces].sort(order)
   const known = new Map(all.map((workspace) => [workspace.id, workspace]))
   const byParent = Map.groupBy(all, (workspace) => parentOf(workspace, known))
   const build = (workspace: WorkspaceSummary): FamilyTree => ({

@@ -22,17 +22,17 @@ export function filterWorkspaces(
 ): WorkspaceSummary[] {
   const wanted = text.trim().toLowerCase()
   return [...workspaces].filter((workspace) => {
-    if (state !== undefined && cardStateOf(workspace).dot !== state) return false
+    if (state !== undefined && !cardStateOf(workspace).states.includes(state)) return false
     if (wanted === '') return true
     return [workspace.name, workspace.role, workspace.runtime].some((value) => value.toLowerCase().includes(wanted))
   })
 }
 
+/** A workspace that is paused and needs a person counts in both states. */
 export function countStates(workspaces: Iterable<WorkspaceSummary>): ReadonlyMap<DotState, number> {
   const counts = new Map<DotState, number>()
   for (const workspace of workspaces) {
-    const { dot } = cardStateOf(workspace)
-    counts.set(dot, (counts.get(dot) ?? 0) + 1)
+    for (const state of cardStateOf(workspace).states) counts.set(state, (counts.get(state) ?? 0) + 1)
   }
   return counts
 }

@@ -1,11 +1,13 @@
 /**
  * Places the cards: each parent above its children, siblings side by side. Many children without children of their own
- * are packed into rows, so that a large team stays readable. Pure: the same workspaces give the same places.
+ * are packed into rows, so that a large team stays readable. All cards have the same size, so that no card moves when
+ * another one gets a banner. Pure: the same workspaces give the same places.
  */
-import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
 import type { FamilyTree } from './families.ts'
 
 export const CARD_WIDTH = 248
+/** Room for the name, two lines of a role or one line and a banner, and the line of counts. */
+export const CARD_HEIGHT = 160
 const GAP_X = 16
 const GAP_Y = 16
 /** Between a parent and its children: room for the wire. */
@@ -20,12 +22,8 @@ export interface CardPlace {
   readonly y: number
 }
 
-export interface CardBox extends CardPlace {
-  readonly height: number
-}
-
 /** By workspace id. */
-export type CardPlaces = ReadonlyMap<string, CardBox>
+export type CardPlaces = ReadonlyMap<string, CardPlace>
 
 interface Block {
   readonly width: number
@@ -33,20 +31,20 @@ interface Block {
   readonly places: readonly CardEntry[]
 }
 
-type CardEntry = readonly [id: string, box: CardBox]
+type CardEntry = readonly [id: string, place: CardPlace]
 
-export interface LayOutOptions {
-  readonly heightOf: (workspace: WorkspaceSummary) => number
-  /** The size of the map. */
-  readonly room: { readonly width: number; readonly height: number }
+/** The size of the map. */
+export interface MapRoom {
+  readonly width: number
+  readonly height: number
 }
 
 /** The place of each card by workspace id: families in rows, so that all of them are as large as the room allows. */
-export function layOut(families: readonly FamilyTree[], { heightOf, room }: LayOutOptions): CardPlaces {
+export function layOut(families: readonly FamilyTree[], room: MapRoom): CardPlaces {
   // Single cards follow after the families, packed like leaves.
-  const grouped = families.filter(({ children }) => children.length > 0).map((tree) => layOutTree(tree, heightOf))
+  const grouped = families.filter(({ children }) => children.length > 0).map(layOutTree)
   const single = families.filter(({ children }) => children.length === 0)
-  const blocks = single.length > 0 ? [...grouped, packLeaves(single, heightOf)] : grouped
+  const blocks = single.length > 0 ? [...grouped, packLeaves(single)] : grouped
   let best: (Block & { readonly zoom: number }) | undefined
   for (const factor of ROW_FACTORS) {
     const block = inRows(blocks, room.width * factor)
@@ -56,7 +54,7 @@ export function layOut(families: readonly FamilyTree[], { heightOf, room }: LayO
   return new Map(best?.places)
 }
 
-const move = ([id, box]: CardEntry, dx: number, dy: number): CardEntry => [id, { ...box, x: box.x + dx, y: box.y + dy }]
+const move = ([id, { x, y }]: CardEntry, dx: number, dy: number): CardEntry => [id, { x: x + dx, y: y + dy }]
 
 function inRows(blocks: readonly Block[], widthMax: number): Block {
   const places: CardEntry[] = []
@@ -77,41 +75,38 @@ function inRows(blocks: readonly Block[], widthMax: number): Block {
 
 export function hasSamePlaces(one: CardPlaces, other: CardPlaces): boolean {
   if (one.size !== other.size) return false
-  for (const [id, { x, y, height }] of one) {
-    const box = other.get(id)
-    if (box === undefined || box.x !== x || box.y !== y || box.height !== height) return false
+  for (const [id, { x, y }] of one) {
+    const place = other.get(id)
+    if (place === undefined || place.x !== x || place.y !== y) return false
   }
   return true
 }
 
 /** So many of the places: first those that come first, each group in its order. The result keeps the order of all. */
-export function takeFirst(places: CardPlaces, count: number, comesFirst: (box: CardBox) => boolean): CardPlaces {
+export function takeFirst(places: CardPlaces, count: number, comesFirst: (place: CardPlace) => boolean): CardPlaces {
   if (count >= places.size) return places
-  const { first = [], other = [] } = Object.groupBy(places, ([, box]) => (comesFirst(box) ? 'first' : 'other'))
+  const { first = [], other = [] } = Object.groupBy(places, ([, place]) => (comesFirst(place) ? 'first' : 'other'))
   const taken = new Set([...first, ...other].slice(0, count).map(([id]) => id))
   return new Map([...places].filter(([id]) => taken.has(id)))
 }
 
-type HeightOf = (workspace: WorkspaceSummary) => number
-
-function layOutTree({ workspace, children }: FamilyTree, heightOf: HeightOf): Block {
-  const height = heightOf(workspace)
-  if (children.length === 0) return { width: CARD_WIDTH, height, places: [[workspace.id, { x: 0, y: 0, height }]] }
+function layOutTree({ workspace, children }: FamilyTree): Block {
+  if (children.length === 0) {
+    return { width: CARD_WIDTH, height: CARD_HEIGHT, places: [[workspace.id, { x: 0, y: 0 }]] }
+  }
   const parents = children.filter((child) => child.children.length > 0)
   const leaves = children.filter((child) => child.children.length === 0)
   const blocks =
-    leaves.length > LEAF_COLUMNS_MAX
-      ? [...parents.map((child) => layOutTree(child, heightOf)), packLeaves(leaves, heightOf)]
-      : children.map((child) => layOutTree(child, heightOf))
+    leaves.length > LEAF_COLUMNS_MAX ? [...parents.map(layOutTree), packLeaves(leaves)] : children.map(layOutTree)
   const below = besides(blocks, GAP_X)
   const width = Math.max(CARD_WIDTH, below.width)
   const shift = (width - below.width) / 2
-  const top = height + LEVEL_GAP
+  const top = CARD_HEIGHT + LEVEL_GAP
   return {
     width,
     height: top + below.height,
     places: [
-      [workspace.id, { x: (width - CARD_WIDTH) / 2, y: 0, height }],
+      [workspace.id, { x: (width - CARD_WIDTH) / 2, y: 0 }],
       ...below.places.map((entry) => move(entry, shift, top)),
     ],
   }
@@ -128,17 +123,16 @@ function besides(blocks: readonly Block[], gap: number): Block {
 }
 
 /** Rows of cards without children, about as wide as they are high, and at most four in a row below a parent. */
-function packLeaves(leaves: readonly FamilyTree[], heightOf: HeightOf): Block {
+function packLeaves(leaves: readonly FamilyTree[]): Block {
   const columns = Math.min(leaves.length, Math.max(LEAF_COLUMNS_MAX, Math.ceil(Math.sqrt(leaves.length / 2))))
-  const places: CardEntry[] = []
-  let y = 0
-  for (let start = 0; start < leaves.length; start += columns) {
-    const row = leaves.slice(start, start + columns)
-    const heights = row.map(({ workspace }) => heightOf(workspace))
-    row.forEach(({ workspace }, column) => {
-      places.push([workspace.id, { x: column * (CARD_WIDTH + GAP_X), y, height: heights[column] ?? 0 }])
-    })
-    y += Math.max(...heights) + GAP_Y
+  const rows = Math.ceil(leaves.length / columns)
+  const placeOf = (index: number): CardPlace => ({
+    x: (index % columns) * (CARD_WIDTH + GAP_X),
+    y: Math.floor(index / columns) * (CARD_HEIGHT + GAP_Y),
+  })
+  return {
+    width: columns * (CARD_WIDTH + GAP_X) - GAP_X,
+    height: rows * (CARD_HEIGHT + GAP_Y) - GAP_Y,
+    places: leaves.map(({ workspace }, index) => [workspace.id, placeOf(index)]),
   }
-  return { width: columns * (CARD_WIDTH + GAP_X) - GAP_X, height: y - GAP_Y, places }
 }

@@ -7,7 +7,7 @@ import { classNames } from '../ui/class-names.ts'
 import { Dot } from '../ui/dot.tsx'
 import { RunningTime } from '../ui/time.tsx'
 import { countText } from '../ui/times.ts'
-import { cardStateOf } from './card-state.ts'
+import { cardStateOf, lineOf } from './card-state.ts'
 import type { ListGroup } from './families.ts'
 import { usePhone } from './use-phone.ts'
 
@@ -70,8 +70,10 @@ const NOTE_COLOURS = { working: 'text-working', needs: 'text-needs', none: 'text
 
 /** The name wins over the task, the task over the runtime. */
 const WideRow = memo(function ListRow({ workspace, isChosen }: RowProps) {
-  const { dot, word, banner } = cardStateOf(workspace)
+  const state = cardStateOf(workspace)
+  const { dot, word, banner } = state
   const isQuiet = dot === 'offline' || dot === 'paused'
+  const quietLine = isQuiet ? word : workspace.runtime
   return (
     <a
       href={writePlace({ workspaceId: workspace.id })}
@@ -88,7 +90,7 @@ const WideRow = memo(function ListRow({ workspace, isChosen }: RowProps) {
       <span className={classNames('max-w-3/4 shrink-0 truncate', isQuiet && 'text-soft')}>{workspace.name}</span>
       <span className="sr-only">{word}</span>
       <span className={classNames('ml-auto min-w-0 truncate pl-1 text-time', NOTE_COLOURS[banner?.kind ?? 'none'])}>
-        {banner?.text ?? (isQuiet ? word : workspace.runtime)}
+        {banner ? lineOf(state) : quietLine}
       </span>
       {banner?.since === undefined ? null : (
         <span className="shrink-0 text-time text-working">
@@ -116,7 +118,8 @@ const PHONE_INDENTS = ['pl-4', 'pl-9', 'pl-14']
 
 const PhoneRow = memo(function FamilyRow(props: RowProps & { readonly depth: number; readonly isFirst: boolean }) {
   const { workspace, depth, isFirst } = props
-  const { dot, word, banner, left } = cardStateOf(workspace)
+  const state = cardStateOf(workspace)
+  const { dot, word, banner } = state
   const { queue_depth: waiting = 0 } = workspace
   return (
     <a
@@ -133,9 +136,7 @@ const PhoneRow = memo(function FamilyRow(props: RowProps & { readonly depth: num
             <Chip mono>{workspace.runtime}</Chip>
           </span>
           <span className="flex justify-between gap-2 text-second text-soft">
-            <span className={classNames('min-w-0 truncate', banner && NOTE_COLOURS[banner.kind])}>
-              {banner?.text ?? left}
-            </span>
+            <span className={classNames('min-w-0 truncate', banner && NOTE_COLOURS[banner.kind])}>{lineOf(state)}</span>
             {banner?.since !== undefined ? (
               <span className="text-working">
                 <RunningTime since={banner.since} />

@@ -1,6 +1,7 @@
 /** Many workspaces: one line each, grouped by parent, with a filter. On a phone it is the only view. */
-import { useMemo, useState } from 'react'
+import { type ReactNode, useMemo, useState } from 'react'
 import type { WorkspaceMap } from '../api/queries.ts'
+import { useWantedFocus } from '../app/focus.ts'
 import { Button } from '../ui/button.tsx'
 import { classNames } from '../ui/class-names.ts'
 import { Dot, type DotState } from '../ui/dot.tsx'
@@ -13,8 +14,15 @@ import { ListGroups } from './list-groups.tsx'
 
 const NO_FILTER: ListFilter = { text: '', state: undefined }
 
-export function ListView({ workspaces }: { readonly workspaces: WorkspaceMap }) {
+interface ListViewProps {
+  readonly workspaces: WorkspaceMap
+  /** Stands after the filters, as the eye reads. */
+  readonly viewSwitch?: ReactNode
+}
+
+export function ListView({ workspaces, viewSwitch }: ListViewProps) {
   const [filter, setFilter] = useState(NO_FILTER)
+  useWantedFocus({ view: 'list' }, () => document.querySelector<HTMLElement>('main input[type=search]')?.focus())
   const groups = useMemo(() => groupByParent(filterWorkspaces(workspaces.values(), filter)), [workspaces, filter])
   return (
     <div className="h-full overflow-y-auto px-4 pb-6 max-md:pb-24">
@@ -34,6 +42,7 @@ export function ListView({ workspaces }: { readonly workspaces: WorkspaceMap }) 
           chosen={filter.state}
           onChoose={(state) => setFilter({ ...filter, state })}
         />
+        {viewSwitch}
       </div>
       {groups.length === 0 ? (
         <EmptyState

@@ -1,7 +1,6 @@
-/** Arrow keys move between cards, Escape closes the panel. A card outside of the view is brought into it. */
+/** Arrow keys move between cards. A card outside of the view is brought into it. */
 import { useReactFlow } from '@xyflow/react'
 import { type FocusEvent, type KeyboardEvent, useState } from 'react'
-import { goTo } from '../app/route.ts'
 import { CARD_WIDTH, type CardPlace } from './layout.ts'
 import { isArrowKey, nearestCard } from './nearest.ts'
 
@@ -10,7 +9,6 @@ export function useCardKeys(places: ReadonlyMap<string, CardPlace>) {
   const [focusedId, setFocusedId] = useState<string>()
   const onKeyDown = (event: KeyboardEvent) => {
     const card = cardIdOf(event.target)
-    if (event.key === 'Escape') goTo({})
     if (card === undefined || !isArrowKey(event.key)) return
     event.preventDefault()
     const next = nearestCard(places, card, event.key)

@@ -1,30 +1,42 @@
 /** Keeps the map in view: it fits itself until a person moves it, and the chosen card is always visible. */
 import { getViewportForBounds, useReactFlow, useStore, type Viewport } from '@xyflow/react'
-import { useCallback, useEffect, useMemo, useRef } from 'react'
-import { CARD_WIDTH, type CardPlaces } from './layout.ts'
+import { useCallback, useEffect, useMemo, useRef, useSyncExternalStore } from 'react'
+import { CARD_HEIGHT, CARD_WIDTH, type CardPlaces, type MapRoom } from './layout.ts'
 
 const FIT = { padding: 0.1, maxZoom: 1, minZoom: 0.5 }
 
-/** About the height of a card, to see whether it is in view. */
-const CARD_HEIGHT = 130
 const MARGIN = 16
 /** Beside a wide panel there is room for one card: the chosen one, at its full size. */
 const NARROW_WIDTH = CARD_WIDTH * 2
 const ROOM_STEP = 80
 
-/** The size of the map, in steps, so that cards do not move with every pixel of a window that is resized. */
-export function useRoom(): { readonly width: number; readonly height: number } {
-  const width = useStore((store) => Math.round(store.width / ROOM_STEP) * ROOM_STEP)
-  const height = useStore((store) => Math.round(store.height / ROOM_STEP) * ROOM_STEP)
-  return useMemo(() => ({ width, height }), [width, height])
+/**
+ * The size of the window, in steps, so that cards do not move with every pixel of a window that is resized. Not the size
+ * of the map: the cards keep their places when a panel opens beside them. Undefined until the map has a size.
+ */
+export function useRoom(): MapRoom | undefined {
+  const hasSize = useStore((store) => store.width > 0)
+  const size = useSyncExternalStore(onResize, readSize)
+  return useMemo(() => {
+    const [width = 0, height = 0] = size.split(' ').map(Number)
+    return hasSize ? { width, height } : undefined
+  }, [hasSize, size])
 }
+
+function onResize(listener: () => void): () => void {
+  addEventListener('resize', listener)
+  return () => removeEventListener('resize', listener)
+}
+
+const readSize = (): string =>
+  [innerWidth, innerHeight].map((length) => Math.max(1, Math.round(length / ROOM_STEP)) * ROOM_STEP).join(' ')
 
 /** Shows all cards, or as many as are readable. React Flow would wait until it has measured every card. */
 export function fitAll(places: CardPlaces, width: number, height: number): Viewport {
   const bounds = { x: 0, y: 0, width: CARD_WIDTH, height: 0 }
-  for (const box of places.values()) {
-    bounds.width = Math.max(bounds.width, box.x + CARD_WIDTH)
-    bounds.height = Math.max(bounds.height, box.y + box.height)
+  for (const { x, y } of places.values()) {
+    bounds.width = Math.max(bounds.width, x + CARD_WIDTH)
+    bounds.height = Math.max(bounds.height, y + CARD_HEIGHT)
   }
   return getViewportForBounds(bounds, width, height, FIT.minZoom, FIT.maxZoom, FIT.padding)
 }
@@ -37,9 +49,13 @@ export function useViewport(places: CardPlaces, chosenId: string | undefined): (
   const height = useStore((store) => store.height)
   const isNarrow = width < NARROW_WIDTH
   const shape = useMemo(() => shapeOf(places), [places])
+  const fitted = useRef<string>(undefined)
   // biome-ignore lint/correctness/useExhaustiveDependencies: fits again when the cards or the room for them change.
   useEffect(() => {
     if (isMoved.current || places.size === 0 || (isNarrow && chosenId !== undefined)) return
+    // A panel that opens moves no card, unless it would cover the chosen one.
+    if (chosenId !== undefined && fitted.current === shape) return
+    fitted.current = shape
     void flow.setViewport(fitAll(places, width, height))
   }, [flow, shape, width, height])
   // biome-ignore lint/correctness/useExhaustiveDependencies: a panel that opens may cover the card.

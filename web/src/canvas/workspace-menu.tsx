@@ -11,10 +11,11 @@ type OpenDialog = 'rename' | 'move' | 'delete' | undefined
 /** The menu of a workspace. Without any item that the session may use there is no menu. */
 export function WorkspaceMenu({
   workspace,
-  className,
+  ...look
 }: {
   readonly workspace: WorkspaceSummary
   readonly className?: string
+  readonly isTabStop?: boolean
 }) {
   const may = useMay()
   const [dialog, setDialog] = useState<OpenDialog>()
@@ -22,7 +23,7 @@ export function WorkspaceMenu({
   const items = menuItems(workspace, may, setDialog)
   return (
     <>
-      <Menu label={`Actions for ${workspace.name}`} items={items} {...(className && { className })} />
+      <Menu label={`Actions for ${workspace.name}`} items={items} {...look} />
       {dialog === 'rename' ? <RenameDialog workspace={workspace} onClose={close} /> : null}
       {dialog === 'move' ? <MoveDialog workspace={workspace} onClose={close} /> : null}
       {dialog === 'delete' ? <DeleteDialog workspace={workspace} onClose={close} /> : null}

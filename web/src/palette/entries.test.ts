@@ -39,6 +39,7 @@ test('CV-5 PL-9 the palette offers only what the session may do', () => {
       restart: noop,
       pause: noop,
       resume: noop,
+      all: [],
     }).map(({ title }) => title)
   assert.deepEqual(titles([]), ['Ada', 'Scout'])
   assert.deepEqual(titles(['workspace.pause']), ['Ada', 'Scout', 'Pause Ada', 'Resume Scout'])

@@ -46,11 +46,13 @@ export interface EntryActions {
   readonly restart: (workspace: WorkspaceSummary) => void
   readonly pause: (workspace: WorkspaceSummary) => void
   readonly resume: (workspace: WorkspaceSummary) => void
+  /** What can be done to all workspaces now: Stop all, Resume all. */
+  readonly all: readonly { readonly title: string; readonly run: () => void }[]
 }
 
 export function makeEntries(workspaces: Iterable<WorkspaceSummary>, actions: EntryActions): PaletteEntry[] {
   const { may, open, restart, pause, resume } = actions
-  const all = [...workspaces]
+  const known = [...workspaces]
   const views = [
     { title: 'New workspace', view: 'new', action: 'workspace.create' },
     { title: 'Needs you', view: 'needs', action: 'pending.read' },
@@ -58,14 +60,15 @@ export function makeEntries(workspaces: Iterable<WorkspaceSummary>, actions: Ent
     { title: 'All workspaces as a map', view: 'map', action: 'workspace.read' },
   ] as const
   return [
-    ...all.map(({ id, name }) => ({
+    ...known.map(({ id, name }) => ({
       ...{ id: `open ${id}`, title: name, hint: 'open the chat' },
       run: () => open({ workspaceId: id, tab: 'chat' }),
     })),
     ...views
       .filter(({ action }) => may(action))
       .map(({ title, view }) => ({ id: view, title, hint: 'open', run: () => open({ view }) })),
-    ...all.flatMap((workspace): PaletteEntry[] => {
+    ...actions.all.map(({ title, run }) => ({ id: title, title, hint: 'action', run })),
+    ...known.flatMap((workspace): PaletteEntry[] => {
       const { id, name, status } = workspace
       const entry = (verb: string, run: () => void) => ({
         id: `${verb} ${id}`,

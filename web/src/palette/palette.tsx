@@ -1,7 +1,8 @@
 /** Ctrl-K: a field, and the workspaces and actions that match. Arrow keys choose, Enter runs. */
 import { type KeyboardEvent, useId, useState } from 'react'
 import { useMay, useWorkspaces } from '../api/queries.ts'
-import { goTo } from '../app/route.ts'
+import { goToWithFocus } from '../app/focus.ts'
+import { useAllActions } from '../app/stop-all.tsx'
 import { pause, restart, resume } from '../canvas/changes.ts'
 import { classNames } from '../ui/class-names.ts'
 import { useModal } from '../ui/dialog.tsx'
@@ -12,9 +13,10 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
   const listId = useId()
   const may = useMay()
   const workspaces = useWorkspaces()
+  const all = useAllActions()
   const [query, setQuery] = useState('')
   const [chosen, setChosen] = useState(0)
-  const entries = makeEntries(workspaces.values(), { may, open: goTo, restart, pause, resume })
+  const entries = makeEntries(workspaces.values(), { may, open: goToWithFocus, restart, pause, resume, all })
   const found = findEntries(entries, query)
   const run = (entry: PaletteEntry | undefined) => {
     if (entry === undefined) return

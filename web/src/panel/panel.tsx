@@ -4,6 +4,7 @@ import { Suspense } from 'react'
 import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
 import { printable, printableName } from '../../../src/printable.ts'
 import { useMay } from '../api/queries.ts'
+import { PANEL, useWantedFocus } from '../app/focus.ts'
 import { goTo } from '../app/route.ts'
 import { cardStateOf } from '../canvas/card-state.ts'
 import { WorkspaceMenu } from '../canvas/workspace-menu.tsx'
@@ -25,9 +26,11 @@ export function Panel({ workspace, tab }: { readonly workspace: WorkspaceSummary
   const Content = chosen?.content
   return (
     <aside
+      data-panel
+      tabIndex={-1}
       aria-label={workspace.name}
       className={classNames(
-        'flex min-w-0 shrink-0 flex-col border-line border-l bg-surface max-md:w-full max-md:border-l-0',
+        'focus-inside flex min-w-0 shrink-0 flex-col border-line border-l bg-surface max-md:w-full max-md:border-l-0',
         chosen?.isWide ? 'w-[clamp(480px,calc(100vw-296px),1160px)]' : 'w-120',
       )}
     >
@@ -50,11 +53,22 @@ export function Panel({ workspace, tab }: { readonly workspace: WorkspaceSummary
         <ErrorBoundary key={chosen?.id} what={`The tab ${chosen?.title}`}>
           <Suspense fallback={<Loading />}>
             {Content ? <Content key={workspace.id} workspace={workspace} /> : null}
+            <ContentFocus workspaceId={workspace.id} tab={chosen?.id} />
           </Suspense>
         </ErrorBoundary>
       </div>
     </aside>
   )
+}
+
+/** Stands after the content, so that the focus comes when the content is there. A chat gives it to its composer. */
+function ContentFocus({ workspaceId, tab }: { readonly workspaceId: string; readonly tab: string | undefined }) {
+  useWantedFocus({ workspaceId, ...(tab && { tab }) }, () => {
+    const panel = document.querySelector<HTMLElement>(PANEL)
+    const composer = tab === 'chat' ? panel?.querySelector<HTMLElement>('textarea') : undefined
+    ;(composer ?? panel)?.focus()
+  })
+  return null
 }
 
 function PanelHeader({ workspace }: { readonly workspace: WorkspaceSummary }) {
@@ -70,10 +84,9 @@ function PanelHeader({ workspace }: { readonly workspace: WorkspaceSummary }) {
         <h2 title={workspace.name} className="flex items-center gap-2 font-[650] text-title">
           <Dot state={dot} />
           <span className="truncate">{workspace.name}</span>
-          <span className="sr-only">, {word}</span>
         </h2>
         <p className="truncate pl-4 text-second text-soft">
-          {printable([role, runtime, model && printableName(model)].filter(Boolean).join(' · '))}
+          {printable([word, role, runtime, model && printableName(model)].filter(Boolean).join(' · '))}
         </p>
       </div>
       <WorkspaceMenu workspace={workspace} />

@@ -1,5 +1,5 @@
 /** A modal dialog on the browser's own `dialog` element, which keeps the focus inside and closes with Escape. */
-import { type ReactNode, useEffect, useId, useRef } from 'react'
+import { type ReactNode, useId, useLayoutEffect, useRef } from 'react'
 import { IconButton } from './button.tsx'
 import { classNames } from './class-names.ts'
 import { ErrorBoundary } from './error-boundary.tsx'
@@ -43,14 +43,19 @@ export function Dialog({ title, onClose, children, actions, wide = false }: Dial
   )
 }
 
-/** Opens a `dialog` element as modal while it is mounted. Escape and a click beside it call `onClose`. */
+/**
+ * Opens a `dialog` element as modal while it is mounted. Escape and a click beside it call `onClose`. The focus then
+ * returns to where it was.
+ */
 export function useModal(onClose: () => void) {
   const dialog = useRef<HTMLDialogElement>(null)
   const close = useRef(onClose)
   close.current = onClose
-  useEffect(() => {
+  // A layout effect: its cleanup runs while the element is still there. The browser returns no focus from a removed one.
+  useLayoutEffect(() => {
     const element = dialog.current
     if (element === null) return
+    const before = document.activeElement
     const onCancel = (event: Event) => {
       event.preventDefault()
       close.current()
@@ -67,6 +72,7 @@ export function useModal(onClose: () => void) {
       element.removeEventListener('cancel', onCancel)
       element.removeEventListener('click', onClick)
       element.close()
+      if (before instanceof HTMLElement && before !== document.body) before.focus({ preventScroll: true })
     }
   }, [])
   return dialog

@@ -18,9 +18,11 @@ export interface MenuProps {
   readonly items: readonly MenuItem[]
   readonly icon?: ReactNode
   readonly className?: string
+  /** False where only the menu of one of many things is reached with Tab. */
+  readonly isTabStop?: boolean
 }
 
-export function Menu({ label, items, icon, className }: MenuProps) {
+export function Menu({ label, items, icon, className, isTabStop = true }: MenuProps) {
   const [isOpen, setOpen] = useState(false)
   const id = useId()
   const button = useRef<HTMLSpanElement>(null)
@@ -34,6 +36,7 @@ export function Menu({ label, items, icon, className }: MenuProps) {
       <IconButton
         label={label}
         aria-haspopup="menu"
+        tabIndex={isTabStop ? 0 : -1}
         aria-expanded={isOpen}
         aria-controls={isOpen ? id : undefined}
         className="rounded-[inherit]"
