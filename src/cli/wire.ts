@@ -130,18 +130,26 @@ export async function wire(options: WireOptions): Promise<Platform> {
     await processes.close()
     await store.close()
   }
-  try {
-    for (const each of [door, grpcDoor, webhooks, clockDoor, chatDoor]) await each?.start()
-  } catch (error) {
-    await close(0)
-    throw error
-  }
+  await startAll([door, grpcDoor, webhooks, clockDoor, chatDoor], close)
   runtime.start()
   wired.upkeep.start()
   const publicUrl = config.publicUrls[0]
   const loginUrl = `${publicUrl ?? door.url}/#${tokens.issueLoginCode()}`
   const runningTurns = () => namesOf(runtime.runningTurns(), wired.workspaces)
   return { url: door.url, publicUrl, grpcPort: grpcDoor?.port, loginUrl, orphansReaped, runningTurns, close }
+}
+
+/** After a failed start nothing runs. */
+async function startAll(
+  doors: readonly ({ start(): Promise<void> | void } | undefined)[],
+  close: Platform['close'],
+): Promise<void> {
+  try {
+    for (const door of doors) await door?.start()
+  } catch (error) {
+    await close(0)
+    throw error
+  }
 }
 
 /** Prevents that a store that hangs also holds up the line that says what the platform waits for. */
