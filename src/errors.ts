@@ -74,8 +74,13 @@ export type ErrorCode =
   | 'context_full'
   /** The agent no longer knows the session it was asked to resume. */
   | 'session_lost'
-  /** The agent reports that its task failed, or its answer is unusable; the message is its reason. */
+  /**
+   * The agent reports that its task failed, or its answer is unusable. `details.forCaller`: the message is the agent's own
+   * reason, written for its caller. Without it only the owner sees the message.
+   */
   | 'agent_failed'
+  /** The program ended well, but its output is not what its backend reads; `details.stdout` is the end of it. */
+  | 'unreadable_output'
   /** A file of the message cannot be used: its URL is refused or fails, or the file is too large. */
   | 'bad_attachment'
   /** The agent reached its limit of model turns. */

@@ -44,7 +44,10 @@ test('RT-10 the documented example is registered and answers', async (t) => {
   const grumpy = parrot?.create(createOptions({ mood: 'grumpy' }), context)
   const [end] = await listEvents(grumpy?.run(makeTurn({ text: 'x' }), new AbortController().signal) ?? never())
   assert.ok(end?.type === 'failed' && end.error instanceof MoleculeError)
-  assert.deepEqual([end.error.code, end.error.message, end.error.details], ['agent_failed', 'not today', {}])
+  assert.deepEqual(
+    [end.error.code, end.error.message, end.error.details],
+    ['agent_failed', 'not today', { forCaller: true }],
+  )
 })
 
 test('RT-10 BK-6 a broken adapter, or one whose name is taken, is logged by name and skipped; the others work', async (t) => {

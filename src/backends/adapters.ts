@@ -143,7 +143,8 @@ function toOurError(error: unknown): MoleculeError {
     {
       retryable: retryable === true,
       cause: error,
-      ...(isJsonObject(details) && { details }),
+      // An adapter that says `agent_failed` writes for the caller. An error without a code may be anything.
+      details: { ...(isJsonObject(details) && details), ...(code === 'agent_failed' && { forCaller: true }) },
     },
   )
 }
@@ -151,6 +152,7 @@ function toOurError(error: unknown): MoleculeError {
 /** The codes that an adapter may give the end of a turn. Any other code becomes `agent_failed`. */
 const TURN_ERROR_CODES: readonly ErrorCode[] = [
   ...(['bad_config', 'backend_missing', 'spawn_failed', 'timeout', 'exit', 'empty_response', 'rate_limited'] as const),
+  'unreadable_output',
   ...(['auth_failed', 'provider_failed', 'context_full', 'session_lost', 'agent_failed', 'max_turns'] as const),
   ...(['quota_exhausted', 'overloaded', 'provider_unreachable', 'unknown_model', 'bad_request'] as const),
   ...(['too_large', 'canceled'] as const),

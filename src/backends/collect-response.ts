@@ -49,7 +49,7 @@ const UNPARSED = 'Failed to parse CLI output'
 
 function failureText({ code, message, details }: MoleculeError): string {
   if (code === 'timeout') return 'Query timed out'
-  if (code === 'no_end') return UNPARSED
+  if (code === 'no_end' || code === 'unreadable_output') return UNPARSED
   const { stderr } = details
   return code === 'exit' && typeof stderr === 'string' ? stderr.slice(-STDERR_CHARACTERS_MAX) : message
 }

@@ -4,7 +4,7 @@
  * Invariant: no token is in a setting, an error or a log.
  */
 import { readFile } from 'node:fs/promises'
-import { MoleculeError } from '../errors.ts'
+import { MoleculeError, toMoleculeError } from '../errors.ts'
 import { parseJsonObject } from '../protocol/json.ts'
 import { type BackendOptions, durationOption } from './options.ts'
 
@@ -48,6 +48,18 @@ export function readAuthHeaders(
     const token = tokenFile === '' ? readVariable(tokenEnv, environment) : await readToken(tokenFile)
     return token === undefined ? fixed : { ...fixed, Authorization: `Bearer ${token}` }
   }
+}
+
+/**
+ * The error of a call for people: an endpoint that refuses connections, or whose name is unknown, is away and not late.
+ * `remote`: the endpoint is an agent and not a model provider.
+ */
+export function endpointError(thrown: unknown, { remote = false } = {}): MoleculeError {
+  const error = toMoleculeError(thrown)
+  if (error.details['unreachable'] === undefined) return error
+  const { message, retryable, details } = error
+  const about = { ...details, ...(remote && { remote }) }
+  return new MoleculeError('provider_unreachable', message, { retryable, cause: error, details: about })
 }
 
 export function readUrl(text: string, option = 'url'): string {

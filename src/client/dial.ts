@@ -124,5 +124,7 @@ function dialFailure(cause: unknown, url: URL, signal: AbortSignal): MoleculeErr
       : new MoleculeError('canceled', 'the request was cancelled', { cause })
   }
   const code = (cause as NodeJS.ErrnoException).code ?? (cause as Error).message
-  return new MoleculeError('timeout', `${url.origin} cannot be reached (${code})`, { retryable: true, cause })
+  // `unreachable` tells a connection that failed from an answer that was late.
+  const details = { unreachable: code }
+  return new MoleculeError('timeout', `${url.origin} cannot be reached (${code})`, { retryable: true, cause, details })
 }

@@ -158,10 +158,16 @@ async function addressesOf(
     addresses = await resolve(name)
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code ?? 'unknown error'
-    throw new MoleculeError(UNRESOLVED, `the name ${name} cannot be resolved (${code})`, { retryable: true, cause })
+    const details = { unreachable: code }
+    throw new MoleculeError(UNRESOLVED, `the name ${name} cannot be resolved (${code})`, {
+      retryable: true,
+      cause,
+      details,
+    })
   }
   if (addresses.length > 0) return addresses
-  throw new MoleculeError(UNRESOLVED, `the name ${name} has no address`, { retryable: true })
+  const details = { unreachable: 'ENODATA' }
+  throw new MoleculeError(UNRESOLVED, `the name ${name} has no address`, { retryable: true, details })
 }
 
 async function systemResolve(name: string): Promise<ResolvedAddress[]> {

@@ -80,6 +80,7 @@ export const WIRE_ERRORS: Readonly<Record<ErrorCode, WireError>> = {
   auth_failed: wireError('turnFailed', 502, 'AUTH_FAILED'),
   session_lost: wireError('turnFailed', 502, 'SESSION_LOST'),
   agent_failed: wireError('turnFailed', 502, 'AGENT_FAILED'),
+  unreadable_output: wireError('turnFailed', 502, 'UNREADABLE_OUTPUT'),
   overloaded: wireError('turnFailed', 503, 'OVERLOADED'),
   provider_unreachable: wireError('turnFailed', 502, 'PROVIDER_UNREACHABLE'),
   unknown_model: wireError('turnFailed', 502, 'UNKNOWN_MODEL'),

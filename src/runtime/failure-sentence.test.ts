@@ -18,13 +18,24 @@ test('RT-7 each kind of failure has its category', () => {
   assert.equal(category('backend_missing'), 'backend_missing')
   assert.equal(category('bad_attachment'), 'bad_attachment')
   assert.equal(category('internal'), 'internal')
-  assert.equal(category('agent_failed'), undefined, 'the agent told its caller')
+  assert.equal(category('agent_failed'), 'agent_failed')
+  assert.equal(category('agent_failed', { forCaller: true }), undefined, 'the agent told its caller')
+  assert.equal(category('agent_failed', { drift: 'option --acp missing' }), 'incompatible')
 })
 
 test('RT-7 the sentence contains nothing of the error message and its details', () => {
-  const codes = fc.constantFrom<ErrorCode>('exit', 'timeout', 'internal', 'auth_failed', 'bad_config', 'stale_lease')
+  const codes = fc.constantFrom<ErrorCode>(
+    'exit',
+    'timeout',
+    'internal',
+    'auth_failed',
+    'bad_config',
+    'stale_lease',
+    'agent_failed',
+    'unreadable_output',
+  )
   const property = fc.property(codes, fc.stringMatching(/^[Z9]{12,40}$/), (code, raw) => {
-    const details = { stderr: raw, signal: raw, exitCode: raw, timeout: raw }
+    const details = { drift: raw, stdout: raw, stderr: raw, signal: raw, exitCode: raw, timeout: raw }
     const described = failureSentence(new MoleculeError(code, raw, { details }))
     assert.ok(!JSON.stringify(described).includes(raw))
   })

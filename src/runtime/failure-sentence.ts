@@ -14,10 +14,17 @@ export interface FailureSentence {
 
 /** Undefined where the message is meant for the caller: the agent's own reason, or that of a hook. */
 export function failureSentence({ code, details }: MoleculeError): FailureSentence | undefined {
-  if (code === 'agent_failed' || code === 'vetoed') return undefined
+  if (code === 'vetoed' || (code === 'agent_failed' && details['forCaller'] === true)) return undefined
+  if (typeof details['drift'] === 'string') return INCOMPATIBLE
   if (code === 'exit') return exitSentence(details['exitCode'], details['signal'])
-  const [category, sentence] = SENTENCES[code] ?? ['internal', 'an internal error occurred during the turn']
+  const [category, sentence] = (details['remote'] === true ? REMOTE_SENTENCES[code] : undefined) ??
+    SENTENCES[code] ?? ['internal', 'an internal error occurred during the turn']
   return { category, sentence }
+}
+
+const INCOMPATIBLE: FailureSentence = {
+  category: 'incompatible',
+  sentence: "this version of the agent's program does not work with Molecule",
 }
 
 function exitSentence(exitCode: unknown, signal: unknown): FailureSentence {
@@ -33,6 +40,12 @@ function exitSentence(exitCode: unknown, signal: unknown): FailureSentence {
   return { category: 'exit_signal', sentence: `the agent's program was killed${name}` }
 }
 
+/** Of a workspace that calls another agent or a tool, and no model. */
+const REMOTE_SENTENCES: Partial<typeof SENTENCES> = {
+  provider_unreachable: ['provider_unreachable', 'the remote agent cannot be reached'],
+  provider_failed: ['provider_failed', 'the remote agent could not answer'],
+}
+
 const SENTENCES: Partial<Readonly<Record<ErrorCode, readonly [category: string, sentence: string]>>> = {
   rate_limited: ['rate_limited', "the model provider's rate limit is reached"],
   quota_exhausted: ['quota_exhausted', 'the quota or credit at the model provider is used up'],
@@ -45,6 +58,8 @@ const SENTENCES: Partial<Readonly<Record<ErrorCode, readonly [category: string, 
   context_full: ['context_full', "the conversation no longer fits into the model's context"],
   session_lost: ['session_error', 'the agent no longer knows this conversation'],
   timeout: ['timeout', 'the agent did not finish in time'],
+  agent_failed: ['agent_failed', 'the agent reported an error'],
+  unreadable_output: ['unreadable_output', "the output of the agent's program could not be read"],
   empty_response: ['empty_response', 'the agent ended without an answer'],
   no_end: ['no_end', 'the agent stopped without an answer'],
   backend_missing: ['backend_missing', "the agent's program is missing"],
@@ -93,19 +108,23 @@ function maskTexts({ message, details, ...failure }: Failure, mask: Mask): Failu
   }
 }
 
-/** Of a program's stderr in a stored failure. The log has the rest. */
-const STDERR_CHARACTERS_MAX = 500
+/** Of a program's output in a stored failure. The log has the rest. */
+const OUTPUT_CHARACTERS_MAX = 500
 
 function toStoredFailure({ code, message, details, category, sentence }: Failure, id: string): Failure {
-  const stderr = details?.['stderr']
-  const shorten = (text: string) => (typeof stderr === 'string' ? text.replace(stderr, () => tail(stderr)) : text)
+  let shortMessage = message
+  let shortDetails = details
+  for (const key of ['stderr', 'stdout']) {
+    const output = details?.[key]
+    if (typeof output !== 'string') continue
+    shortMessage = shortMessage.replace(output, () => tail(output))
+    shortDetails = { ...shortDetails, [key]: tail(output) }
+  }
   return {
     code,
-    message: shorten(message),
+    message: shortMessage,
     id,
-    ...(details !== undefined && {
-      details: typeof stderr === 'string' ? { ...details, stderr: tail(stderr) } : details,
-    }),
+    ...(shortDetails !== undefined && { details: shortDetails }),
     ...(category !== undefined && { category }),
     ...(sentence !== undefined && { sentence: `${sentence} (${category}, ${id})` }),
   }
@@ -113,6 +132,6 @@ function toStoredFailure({ code, message, details, category, sentence }: Failure
 
 /** Cut between characters, not inside of one. */
 const tail = (text: string): string =>
-  text.length <= STDERR_CHARACTERS_MAX
+  text.length <= OUTPUT_CHARACTERS_MAX
     ? text
-    : `...${text.slice(-STDERR_CHARACTERS_MAX).replace(/^[\udc00-\udfff]/, '')}`
+    : `...${text.slice(-OUTPUT_CHARACTERS_MAX).replace(/^[\udc00-\udfff]/, '')}`

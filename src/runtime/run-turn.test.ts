@@ -181,8 +181,8 @@ test('RT-13 a metered turn has its duration; another one only with usage that th
 
 test('a failed turn keeps the artifacts that it finished; without one it has none', async () => {
   const artifact = { artifactId: 'a', parts: [{ text: 'file' }] }
-  const failed: BackendEvent = { type: 'failed', error: new MoleculeError('agent_failed', 'I could not') }
-  const failure = { code: 'agent_failed', message: 'I could not', details: {} }
+  const failed: BackendEvent = { type: 'failed', error: new MoleculeError('vetoed', 'I could not') }
+  const failure = { code: 'vetoed', message: 'I could not', details: {} }
   const finished: BackendEvent = { type: 'artifact', artifact, append: false, lastChunk: true }
   const withOne = await outcomeOf({ play: () => events(finished, failed) })
   assert.deepEqual(withOne, { type: 'dead', failure, artifacts: [artifact] })

@@ -26,7 +26,7 @@ test('RT-7 the category of a failure is its code, except for a lost session and 
     'internal',
     'internal',
   ])
-  assert.deepEqual((['agent_failed', 'vetoed'] as const).map(categoryOf), [undefined, undefined])
+  assert.equal(categoryOf('vetoed'), undefined)
   const sentences = own.map((code) => failureSentence(new MoleculeError(code, 'x'))?.sentence)
   assert.equal(new Set(sentences).size, own.length, 'each has a sentence of its own')
 })

@@ -254,7 +254,7 @@ test('AG-11 a send whose signal has aborted before it began ends at once, or aft
 test('AG-11 an unreachable remote agent is retried; a refusal is not', async (t) => {
   const { run } = await remote(t, (_rpc, { response }) => void response.destroy())
   const broken = errorOf(await run({ text: 'hi' }))
-  assert.deepEqual([broken.code, broken.retryable], ['timeout', true])
+  assert.deepEqual([broken.code, broken.retryable], ['provider_unreachable', true])
   const refusing = await remote(t, (_rpc, { refuse }) => refuse(-32602, 'parts are missing'))
   const refused = errorOf(await refusing.run({ text: 'hi' }))
   assert.deepEqual([refused.code, refused.retryable], ['agent_failed', false])

@@ -10,7 +10,7 @@ import type { StreamResponse } from '../../protocol/a2a.ts'
 import { traceFromVariables } from '../../protocol/trace-context.ts'
 import { onAbort, sleep } from '../../wait.ts'
 import type { Backend, BackendContext, BackendDefinition, BackendEvent, Turn, Validation } from '../backend.ts'
-import { ENDPOINT_OPTIONS, type Endpoint, readEndpoint } from '../endpoint.ts'
+import { ENDPOINT_OPTIONS, type Endpoint, endpointError, readEndpoint } from '../endpoint.ts'
 import { turnCanceled } from '../engine/turn-engine.ts'
 import { createUpstreamParser, type UpstreamParser } from './parse.ts'
 import {
@@ -81,7 +81,7 @@ async function* relay(turn: Turn, relayContext: RelayContext, signal: AbortSigna
     if (parser.end !== undefined) yield parser.end
   } catch (thrown) {
     if (signal.reason === 'canceled') await cancelUpstream(parser, relayContext)
-    yield { type: 'failed', error: signal.aborted ? turnCanceled(thrown) : toMoleculeError(thrown) }
+    yield { type: 'failed', error: signal.aborted ? turnCanceled(thrown) : endpointError(thrown, { remote: true }) }
   }
 }
 

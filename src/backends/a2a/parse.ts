@@ -2,7 +2,6 @@
  * Turns the events of a remote agent into ours. An event that comes twice (a snapshot after a reconnect) is passed on
  * once. Invariant: when the parser has an end, everything that came before the end has been returned.
  */
-import { MoleculeError } from '../../errors.ts'
 import {
   type Artifact,
   isFinal,
@@ -15,6 +14,7 @@ import {
 import { jsonEqual } from '../../protocol/json.ts'
 import { mergeArtifact } from '../../protocol/merge-artifact.ts'
 import type { BackendEvent, Finality } from '../backend.ts'
+import { agentReason } from '../engine/failure/agent-errors.ts'
 import type { EndEvent } from '../engine/turn-engine.ts'
 import type { UpstreamIds } from './session.ts'
 
@@ -111,7 +111,7 @@ function endOf(state: TaskState, content: MessageContent | undefined): EndEvent 
   if (finality !== undefined) return { type: 'done', parts: [], finality, ...(content && { said: content }) }
   const reason = content === undefined ? '' : textOf(content)
   const message = state === 'TASK_STATE_CANCELED' ? 'the remote agent cancelled its task' : 'the remote agent failed'
-  return { type: 'failed', error: new MoleculeError('agent_failed', reason === '' ? message : reason) }
+  return { type: 'failed', error: agentReason(reason === '' ? message : reason) }
 }
 
 const textOf = ({ parts }: MessageContent): string => parts.map((part) => part.text ?? '').join('')

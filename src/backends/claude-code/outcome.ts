@@ -14,6 +14,7 @@ import {
   processFailure,
   refusedEnd,
   unexpectedExit,
+  unreadableOutput,
 } from '../engine/failure/agent-errors.ts'
 import { stderrTail } from '../engine/failure/run-failure.ts'
 import type { EndEvent } from '../engine/turn-engine.ts'
@@ -41,9 +42,7 @@ export function failureOfRun(run: ProcessResult, stdout: string, facts: ClaudeOu
   const error = rootBypassError(run) ?? processFailure(run, facts)
   if (error !== undefined) return error
   if (stdout.trim() === '') return emptyResponse('claude')
-  const shown = stdout.slice(0, 200)
-  const message = `Failed to parse CLI output: ${facts.command} printed something other than a result: ${shown}`
-  return new MoleculeError('agent_failed', message)
+  return unreadableOutput('claude', stdout)
 }
 
 /** A warm process ended in the middle of a turn. `hasStarted`: it had printed something that claude prints. */

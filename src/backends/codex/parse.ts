@@ -7,7 +7,7 @@ import { MoleculeError } from '../../errors.ts'
 import { isJsonObject, type JsonObject, parseJsonObject } from '../../protocol/json.ts'
 import type { BackendEvent } from '../backend.ts'
 import type { AgentOutputParser } from '../engine/cli/one-shot-agent.ts'
-import { type ProcessFacts, processFailure } from '../engine/failure/agent-errors.ts'
+import { endWithoutResult, type ProcessFacts } from '../engine/failure/agent-errors.ts'
 import { ACTIVITY, type ProgressEvent } from '../engine/reply-builder.ts'
 import { failedEnd, finishTurn, NETWORK_WAITS_MAX, networkAway, waitsForNetwork } from './outcome.ts'
 import { type CodexReply, createCodexReply } from './reply.ts'
@@ -57,11 +57,7 @@ export function createExecParser({ session, instructions, facts, warn }: ExecPar
           return readItem(event, reply, warn)
       }
     },
-    conclude(result) {
-      const failure = processFailure(result, facts)
-      const error = failure ?? new MoleculeError('no_end', 'codex ended without an answer', { retryable: true })
-      return { type: 'failed', error }
-    },
+    conclude: (result, stdout) => endWithoutResult({ backend: 'codex', facts }, result, stdout),
   }
 }
 

@@ -7,6 +7,7 @@ import { readSse } from '../../client/read-sse.ts'
 import { MoleculeError } from '../../errors.ts'
 import { isJsonObject, type JsonObject, parseJsonObject } from '../../protocol/json.ts'
 import type { BackendEvent } from '../backend.ts'
+import { agentReason } from './failure/agent-errors.ts'
 import { OUTPUT_BYTES_MAX } from './turn-engine.ts'
 
 interface AnswerState {
@@ -52,7 +53,7 @@ function endOf({ text, refused, finish }: AnswerState): BackendEvent {
   if (text !== '') return { type: 'done', parts: [{ text }], finality: 'completed' }
   if (refused !== '') return { type: 'done', parts: [{ text: refused }], finality: 'rejected' }
   if (finish === 'content_filter') {
-    return failed(new MoleculeError('agent_failed', "the provider's content filter withheld the answer"))
+    return failed(agentReason("the provider's content filter withheld the answer"))
   }
   return failed(new MoleculeError('empty_response', 'the model ended without an answer', { retryable: true }))
 }
@@ -74,7 +75,7 @@ function parseChunk(text: string): JsonObject {
   const value = parseJsonObject(text)
   if (value !== undefined) return value
   // Without the parser's error as the cause: it quotes a piece of the model's answer.
-  throw new MoleculeError('agent_failed', 'the endpoint sent something that is not a chat completion', {
+  throw new MoleculeError('unreadable_output', 'the endpoint sent something that is not a chat completion', {
     retryable: true,
   })
 }

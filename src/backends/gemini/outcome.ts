@@ -8,8 +8,8 @@ import { findJsonObject, isJsonObject } from '../../protocol/json.ts'
 import type { AgentOutputParserOptions } from '../engine/cli/one-shot-agent.ts'
 import {
   type ErrorSentence,
+  endWithoutResult,
   maxTurnsUsed,
-  processFailure,
   providerError,
   refusedEnd,
 } from '../engine/failure/agent-errors.ts'
@@ -26,18 +26,19 @@ const EXIT_STATUS_MIN = 144
 /** `errorMessage`: the error of gemini's `result`; undefined if it printed none. */
 export function failedEnd(
   result: ProcessResult,
-  errorMessage: string | undefined,
+  { errorMessage, stdout }: { readonly errorMessage: string | undefined; readonly stdout: string },
   options: AgentOutputParserOptions,
 ): EndEvent {
   if (errorMessage !== undefined && REFUSAL.test(errorMessage)) return refusedEnd()
-  return { type: 'failed', error: failureOf(result, errorMessage, options) }
+  const error = failureOf(result, errorMessage, options)
+  return error === undefined ? endWithoutResult(options, result, stdout) : { type: 'failed', error }
 }
 
 function failureOf(
   result: ProcessResult,
   errorMessage: string | undefined,
   options: AgentOutputParserOptions,
-): MoleculeError {
+): MoleculeError | undefined {
   const stderr = stderrTail(result)
   const { exitCode } = result
   if (result.end === 'exited' && exitCode !== null) {
@@ -50,8 +51,7 @@ function failureOf(
       return providerError(options.backend, { text, status, nowMs: options.facts.nowMs, sentences: SENTENCES })
     }
   }
-  const failure = processFailure(result, options.facts)
-  return failure ?? new MoleculeError('agent_failed', 'gemini ended without a result', { retryable: true })
+  return undefined
 }
 
 const REFUSAL = /response was blocked due to/i

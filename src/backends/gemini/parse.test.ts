@@ -104,7 +104,7 @@ test("gemini's exit codes: 42 with a session is session_lost, 41 not logged in, 
   assert.equal(codeOf(41), 'auth_failed')
   assert.equal(codeOf(53), 'max_turns')
   assert.equal(codeOf(55), 'bad_config')
-  assert.equal(codeOf(0), 'agent_failed')
+  assert.equal(codeOf(0), 'empty_response')
   assert.equal(codeOf(429 - 256), 'rate_limited')
   assert.equal(codeOf(500 - 256), 'provider_failed')
 })

@@ -51,7 +51,7 @@ export function createGeminiParser(options: AgentOutputParserOptions): AgentOutp
       const event = parseJsonObject(line)
       return event === undefined ? ACTIVITY : read(event)
     },
-    conclude: (result) => failedEnd(result, errorMessage, options),
+    conclude: (result, stdout) => failedEnd(result, { errorMessage, stdout }, options),
   }
 }
 

@@ -70,7 +70,7 @@ export function createHermesParser(options: AgentOutputParserOptions): AgentOutp
         const message = `hermes is not configured: ${notConfigured.trim()} Run "hermes setup".`
         return { type: 'failed', error: new MoleculeError('auth_failed', message) }
       }
-      if (vagueError === undefined) return endWithoutResult(options.backend, result, options.facts)
+      if (vagueError === undefined) return endWithoutResult(options, result, stdout)
       const text = [vagueError, stderrTail(result).replace(SESSION_LINE, '').trim()].filter(Boolean).join(': ')
       return { type: 'failed', error: providerError(options.backend, { text, nowMs: options.facts.nowMs }) }
     },

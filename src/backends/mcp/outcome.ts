@@ -18,6 +18,14 @@ export function failureOf(thrown: unknown): MoleculeError {
     })
   }
   const reason = (error.cause as { code?: unknown } | undefined)?.code
-  const message = typeof reason === 'string' ? `cannot be reached (${reason})` : `failed: ${error.message}`
-  return new MoleculeError('provider_failed', `the MCP server ${message}`, { retryable: true, cause: error })
+  if (typeof reason === 'string') {
+    const details = { unreachable: reason, remote: true }
+    const message = `the MCP server cannot be reached (${reason})`
+    return new MoleculeError('provider_unreachable', message, { retryable: true, cause: error, details })
+  }
+  return new MoleculeError('provider_failed', `the MCP server failed: ${error.message}`, {
+    retryable: true,
+    cause: error,
+    details: { remote: true },
+  })
 }

@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { after, type TestContext, test } from 'node:test'
 import { LLMock } from '@copilotkit/aimock'
 import fc from 'fast-check'
 import { startChatEndpoint } from '../../../test/fakes/chat-endpoint.ts'
 import { errorOf, listEvents, makeTurn, streamedText, type TurnOverrides } from '../../../test/fakes/turns.ts'
+import { serve } from '../../../test/harness/loopback-server.ts'
 import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/harness/process-harness.ts'
 import { systemClock } from '../../clock.ts'
 import { silentLog } from '../../log.ts'
 import type { Message } from '../../protocol/a2a.ts'
+import { failureSentence } from '../../runtime/failure-sentence.ts'
 import type { Backend, BackendEvent } from '../backend.ts'
 import { createOptions } from '../options.ts'
 import { chatMessages, withoutOldestHalf } from './chat-messages.ts'
@@ -83,6 +86,21 @@ test('AG-9 status and code of a refusal decide its error code', async (t) => {
   }
   assert.equal(errorOf(await run(t, '429')).details['resetAfterMs'], 7000)
   assert.doesNotMatch(errorOf(await run(t, '503')).message, /</)
+})
+
+test('AG-9 RT-6 an endpoint that refuses connections, or whose name is unknown, is away and not late', async (t) => {
+  const { port, server } = await serve(t, () => undefined)
+  server.close()
+  await once(server, 'close')
+  for (const url of [`http://127.0.0.1:${port}/v1`, 'http://no-such-host.invalid/v1']) {
+    const events = await listEvents(build(t, { url }).run(makeTurn({ text: 'hi' }), new AbortController().signal))
+    const error = errorOf(events)
+    assert.deepEqual([error.code, error.retryable], ['provider_unreachable', true])
+    assert.deepEqual(failureSentence(error), {
+      category: 'provider_unreachable',
+      sentence: 'the model provider cannot be reached',
+    })
+  }
 })
 
 test('AG-9 a conversation that is too long is sent again without its older half', async (t) => {

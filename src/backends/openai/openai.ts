@@ -5,9 +5,9 @@
  */
 import { createOutbound, type Outbound } from '../../client/outbound.ts'
 import type { Clock } from '../../clock.ts'
-import { MoleculeError, toMoleculeError } from '../../errors.ts'
+import { MoleculeError } from '../../errors.ts'
 import type { Backend, BackendContext, BackendDefinition, BackendEvent, Turn, Validation } from '../backend.ts'
-import { ENDPOINT_OPTIONS } from '../endpoint.ts'
+import { ENDPOINT_OPTIONS, endpointError } from '../endpoint.ts'
 import { readChatCompletion, readErrorBody, STREAM_BYTES_MAX } from '../engine/chat-completion.ts'
 import { turnCanceled } from '../engine/turn-engine.ts'
 import { type ChatMessage, chatMessages, withoutOldestHalf } from './chat-messages.ts'
@@ -92,7 +92,7 @@ async function* runTurn(turn: Turn, context: OpenaiContext, signal: AbortSignal)
       yield { type: 'status', text: 'the conversation is too long for the model: its oldest half is left out' }
     }
   } catch (thrown) {
-    yield { type: 'failed', error: signal.aborted ? turnCanceled(thrown) : toMoleculeError(thrown) }
+    yield { type: 'failed', error: signal.aborted ? turnCanceled(thrown) : endpointError(thrown) }
   }
 }
 

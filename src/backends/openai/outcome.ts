@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { type ErrorCode, MoleculeError } from '../../errors.ts'
 import { isJsonObject } from '../../protocol/json.ts'
+import { agentReason } from '../engine/failure/agent-errors.ts'
 
 /** Characters of the endpoint's message in ours; the rest is cut off. */
 const SHOWN_CHARACTERS_MAX = 500
@@ -19,6 +20,7 @@ export function failureOfStatus(
   const refusal = readRefusal(body)
   const message = `the endpoint answered HTTP ${status}${refusal.message === '' ? '' : `: ${refusal.message}`}`
   const details = { status, ...(refusal.code !== '' && { upstreamCode: refusal.code }) }
+  if (CONTENT_REFUSED.test(refusal.code)) return contentRefused()
   const [code, retryable] = classifyRefusal(status, refusal)
   const resetAfterMs = retryable ? retryAfterMs(headers, nowMs) : undefined
   return new MoleculeError(code, message, {
@@ -30,6 +32,7 @@ export function failureOfStatus(
 /** An `error` in the middle of a stream, which has no status. */
 export function failureInStream(error: unknown): MoleculeError {
   const { code, message } = readRefusal(JSON.stringify({ error }))
+  if (CONTENT_REFUSED.test(code)) return contentRefused()
   const [ours, retryable] = classifyRefusal(Number(code) || statusOfCode(code), { code, message })
   return new MoleculeError(ours, `the endpoint stopped with an error: ${message}`, {
     retryable,
@@ -48,9 +51,14 @@ function classifyRefusal(status: number, { code, message }: Refusal): [ErrorCode
   if (status === 413) return ['too_large', false]
   if (status === 429 || status === 529) return ['rate_limited', true]
   if (status === 408 || status >= 500) return ['provider_failed', true]
-  // A refusal for its content concerns the caller. Any other bad request comes from the owner's settings.
-  return /content_(policy|filter)/.test(code) ? ['agent_failed', false] : ['bad_config', false]
+  // Any other bad request comes from the owner's settings.
+  return ['bad_config', false]
 }
+
+const CONTENT_REFUSED = /content_(policy|filter)/
+
+/** Concerns the caller, in our words: those of the endpoint may name its deployment. */
+const contentRefused = (): MoleculeError => agentReason("the provider's content filter refused the message")
 
 /** The HTTP status that fits the error code of a stream. */
 function statusOfCode(code: string): number {

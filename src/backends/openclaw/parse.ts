@@ -30,7 +30,7 @@ export function createOpenclawParser(options: AgentOutputParserOptions): AgentOu
       const answer = parseJsonObject(output.slice(output.indexOf('{')))
       return answer === undefined ? ACTIVITY : eventsOf(answer, options)
     },
-    conclude: (result) => endWithoutResult(options.backend, result, options.facts),
+    conclude: (result, stdout) => endWithoutResult(options, result, stdout),
   }
 }
 

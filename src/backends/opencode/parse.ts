@@ -12,6 +12,7 @@ import {
   type AgentErrorCode,
   agentErrorOf,
   type ErrorSentence,
+  endWithoutResult,
   processFailure,
   providerError,
   refusedEnd,
@@ -27,6 +28,7 @@ export function createOpencodeParser(options: AgentOutputParserOptions): AgentOu
   const reply = createReplyBuilder()
   const used: UsageTotals = { inputTokens: 0, outputTokens: 0, costUsd: 0 }
   let hasSession = false
+  let hasEvent = false
   let failed: EndEvent | undefined
   /** By session: the turn's own, and those of subagents. */
   const failedCalls = new Map<string, number>()
@@ -51,6 +53,7 @@ export function createOpencodeParser(options: AgentOutputParserOptions): AgentOu
       failedCalls.clear()
       const event = parseJsonObject(line)
       if (event === undefined) return ACTIVITY
+      hasEvent = true
       const { sessionID } = event
       if (hasSession || !isSessionId(sessionID)) return read(event)
       hasSession = true
@@ -68,10 +71,11 @@ export function createOpencodeParser(options: AgentOutputParserOptions): AgentOu
       const error = { text: call.text, nowMs, sentences: SENTENCES }
       return [{ type: 'failed', error: providerError(options.backend, error) }]
     },
-    conclude(result) {
+    conclude(result, stdout) {
       if (failed !== undefined) return failed
       const error = processFailure(withoutColour(result), options.facts)
-      return error === undefined ? reply.finish(options.backend).end : { type: 'failed', error }
+      if (error !== undefined) return { type: 'failed', error }
+      return hasEvent ? reply.finish(options.backend).end : endWithoutResult(options, result, stdout)
     },
   }
 }

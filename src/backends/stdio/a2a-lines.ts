@@ -9,6 +9,7 @@ import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
 import { readAgentPart } from '../../protocol/part.ts'
 import type { Request } from '../../protocol/request.ts'
 import type { Finality } from '../backend.ts'
+import { agentReason } from '../engine/failure/agent-errors.ts'
 import type { EndEvent } from '../engine/turn-engine.ts'
 
 export interface ProgramCall {
@@ -58,7 +59,7 @@ function readTask(task: JsonObject, status: JsonObject): EndEvent {
   const artifacts = Array.isArray(task['artifacts']) ? task['artifacts'].filter(isJsonObject).flatMap(partsOf) : []
   if (state === 'failed' || state === 'canceled') {
     const text = message.map((part) => part.text ?? '').join('')
-    return failed(text || `the program left its task as ${state}`)
+    return { type: 'failed', error: agentReason(text || `the program left its task as ${state}`) }
   }
   const finality = FINALITIES.find((known) => known === state)
   if (finality === undefined) return failed(`the program left its task as ${JSON.stringify(status['state'])}`)
@@ -80,5 +81,5 @@ const done = (parts: readonly Part[], finality: Finality = 'completed'): EndEven
 
 const failed = (message: string, cause?: unknown): EndEvent => ({
   type: 'failed',
-  error: new MoleculeError('agent_failed', message, { cause }),
+  error: new MoleculeError('unreadable_output', message, { cause }),
 })

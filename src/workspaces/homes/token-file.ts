@@ -10,7 +10,7 @@ import { ignoreMissing } from './ignore-missing.ts'
 
 export const AUTH_TOKEN_FILE = '.auth-token'
 /** A workspace without a template gets its agent's token from this one. It is a token of claude. */
-export const DEFAULT_TEMPLATE = 'claude-code-default'
+const DEFAULT_TEMPLATE = 'claude-code-default'
 /** Of a runtime in a file name; an adapter may have any name. */
 const RUNTIME_CHARACTERS_MAX = 100
 

@@ -5,6 +5,7 @@
  */
 import { type ErrorCode, MoleculeError, type MoleculeErrorOptions } from '../../../errors.ts'
 import type { ProcessResult } from '../../../process/processes.ts'
+import { parseJsonObject } from '../../../protocol/json.ts'
 import type { EndEvent } from '../turn-engine.ts'
 import { type DriftPattern, driftError, driftInText } from './drift.ts'
 import { parseResetDelayMs } from './reset-time.ts'
@@ -102,11 +103,40 @@ export function processFailure(result: ProcessResult, facts: ProcessFacts): Mole
 }
 
 /** The process ended and no line of its output was a result. */
-export function endWithoutResult(backend: string, result: ProcessResult, facts: ProcessFacts): EndEvent {
-  const failure = processFailure(result, facts)
-  const error = failure ?? new MoleculeError('agent_failed', `${backend} ended without a result`, { retryable: true })
-  return { type: 'failed', error }
+export function endWithoutResult(
+  { backend, facts }: { readonly backend: string; readonly facts: ProcessFacts },
+  result: ProcessResult,
+  stdout: string,
+): EndEvent {
+  return { type: 'failed', error: processFailure(result, facts) ?? missingResult(backend, stdout) }
 }
+
+/** Some lines of a program's output show whether it speaks as its backend expects. */
+const LINES_READ_MAX = 50
+
+function missingResult(backend: string, stdout: string): MoleculeError {
+  if (stdout.trim() === '') return emptyResponse(backend)
+  const hasEvent = stdout.split('\n', LINES_READ_MAX).some((line) => parseJsonObject(line) !== undefined)
+  if (!hasEvent) return unreadableOutput(backend, stdout)
+  return new MoleculeError('no_end', `${backend} ended without a result`, { retryable: true })
+}
+
+/** Of an output that cannot be read. The rest of it is not kept. */
+const OUTPUT_CHARACTERS_KEPT = 8 * 1024
+
+/** The output is for the owner and the log alone: it may hold paths and keys. */
+export function unreadableOutput(backend: string, output: string): MoleculeError {
+  const stdout = output
+    .trim()
+    .slice(-OUTPUT_CHARACTERS_KEPT)
+    .replace(/^[\udc00-\udfff]/, '')
+  const message = `Failed to parse CLI output: ${backend} printed no result (stdout: ${stdout})`
+  return new MoleculeError('unreadable_output', message, { details: { stdout } })
+}
+
+/** The agent tells its caller why its task failed. Its words go to the caller, as an answer does. */
+export const agentReason = (text: string): MoleculeError =>
+  new MoleculeError('agent_failed', text, { details: { forCaller: true } })
 
 export interface ProcessFacts extends RunFacts {
   readonly nowMs: number
