@@ -46,6 +46,9 @@ export interface Turn {
   /** The text of the message for a model. After an interrupted attempt, its first line says so. */
   readonly prompt: string
   readonly systemPrompt: string
+  /** Which workspaces it can ask, and what the workspace remembers: for a definition with `readsBrief`. */
+  readonly peers?: string
+  readonly recalled?: string
   /** The last session token that this backend gave for the conversation. Only the backend can read it. */
   readonly sessionToken?: string
   readonly history?: readonly Message[]
@@ -176,6 +179,11 @@ export interface BackendDefinition {
   readonly reportsTools: boolean
   /** The agent can run commands, so its prompt names its peers and a folder for files (peers-and-outbox.ts). */
   readonly runsCommands?: boolean
+  /**
+   * A program of the owner, not a model agent. It gets prompt, peers, memories and history beside its message, which stays
+   * as it is (engine/files/program-brief.ts).
+   */
+  readonly readsBrief?: boolean
   /** The agent keeps no session, so each turn needs the earlier messages. Costs one query a turn. */
   readonly usesHistory?: boolean
   /** The agent remembers a conversation in a session of its own. A turn without one gets the stored conversation. */

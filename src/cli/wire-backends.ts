@@ -55,6 +55,7 @@ export async function wireBackends({ config, log, environment }: WireBackendsOpt
     keepsSessions: (runtime: string) => find(runtime)?.keepsSessions === true,
     usesHistory: (runtime: string) => find(runtime)?.usesHistory === true,
     runsCommands: (runtime: string) => find(runtime)?.runsCommands === true,
+    readsBrief: (runtime: string) => find(runtime)?.readsBrief === true,
     // A runtime that is no backend of this platform is not metered here.
     isMetered: (runtime: string) => find(runtime) !== undefined && find(runtime)?.isFree !== true,
   }

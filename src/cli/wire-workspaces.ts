@@ -53,6 +53,8 @@ export interface WireWorkspacesOptions {
   readonly isMetered?: (runtime: string) => boolean
   /** True for an agent that can run commands; default: none. */
   readonly runsCommands?: (runtime: string) => boolean
+  /** True for a program of the owner that gets the brief beside its message; default: none. */
+  readonly readsBrief?: (runtime: string) => boolean
 }
 
 /** Parts that are built after the workspaces, because they need the briefs. */
@@ -77,7 +79,7 @@ const NONE = () => false
 
 export function wireWorkspaces(parts: WireWorkspacesOptions): WiredWorkspaces {
   const { store, clock } = parts
-  const { usesHistory = NONE, keepsSessions = NONE, isMetered = NONE, runsCommands = NONE } = parts
+  const { usesHistory = NONE, keepsSessions = NONE, isMetered = NONE, runsCommands = NONE, readsBrief = NONE } = parts
   const homes = createHomes(parts.dataDir)
   const configs = createWorkspaceConfigs({ ...parts, homes })
   const briefing: (lease: Lease, bridge?: BriefedBridge) => Promise<Brief> = createBriefMaker({
@@ -85,13 +87,13 @@ export function wireWorkspaces(parts: WireWorkspacesOptions): WiredWorkspaces {
     homes,
     configs,
   })
-  const prompted = withSystemPrompt(briefing, { store, homes, isMetered, runsCommands })
+  const prompted = withSystemPrompt(briefing, { store, homes, isMetered, runsCommands, readsBrief })
   const logins = createLogins({ ...parts, homes, check: parts.checkLogin ?? (() => undefined) })
   const remembering = withEarlierConversation(withHistory(prompted, { store, usesHistory }), { store, keepsSessions })
   const workspaces = createWorkspaces({ store, homes, configs })
   const memories = createMemories({ store, find: workspaces.get })
   const schedules = createSchedules({ store, nowMs: () => clock.nowMs() })
-  const recalling = withRecall(remembering, { memories, isMetered })
+  const recalling = withRecall(remembering, { memories, isMetered, readsBrief })
   const budgeted = parts.checkBudget === undefined ? recalling : withBudgetCheck(recalling, parts.checkBudget)
   const brief = withTurnLimit(budgeted, { store, clock, isMetered })
   return {

@@ -9,6 +9,8 @@ export interface Brief {
   readonly runtime: string
   readonly options: Readonly<Record<string, string>>
   readonly systemPrompt: string
+  /** Which workspaces it can ask. Apart from the prompt, because only the worker knows whether its program has `a2a`. */
+  readonly peers?: string
   /** The backend's own token of this conversation's session on this host. */
   readonly sessionToken?: string
   readonly history?: readonly Message[]

@@ -219,6 +219,8 @@ function toTurn(lease: Lease, brief: Brief, during: Pick<Turn, 'ask' | 'onWait'>
     request,
     prompt: toPrompt(lease, brief, joinText(request.parts)),
     systemPrompt: brief.systemPrompt,
+    ...(brief.peers !== undefined && { peers: brief.peers }),
+    ...(brief.recalled !== undefined && { recalled: brief.recalled }),
     workingDir: brief.workingDir,
     mcpServers: mcpServersOf(brief, workspaceId),
     ...during,

@@ -3,6 +3,8 @@
  * the behaviour, or a message `!NAME text`.
  */
 import { spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
 const [behaviour = 'echo', ...more] = process.argv.slice(2)
@@ -64,6 +66,13 @@ function act(name: string | undefined, { id, text, params }: Message): void {
       return
     case 'show':
       send({ id, result: JSON.stringify(params) })
+      return
+    case 'ask':
+      send({ id, result: { status: { state: 'input-required', message: { parts: [{ text }] } } } })
+      return
+    case 'write':
+      writeFileSync(join(params.metadata.molecule.outbox, 'note.txt'), text)
+      send({ id, result: 'written' })
       return
     case 'noise':
       process.stdout.write('hello, I am a program\n\n')

@@ -50,7 +50,8 @@ test('EX-2 BK-1 BK-10 with format=json stdin is the whole request as one line of
   const request = { caller_id: 'ws_2', raw: { jsonrpc: '2.0', params: { message: { 'x-unknown': [1] } } } }
   const turn = makeTurn({ parts: mixedParts, request })
   const text = await reply({ cmd: 'cat', format: 'json' }, { ...turn, parts: mixedParts })
-  assert.deepEqual(JSON.parse(text), turn.request)
+  const { outbox: _outbox, attachments_error: _refused, ...request_ } = JSON.parse(text)
+  assert.deepEqual(request_, turn.request)
   assert.equal(text.indexOf('\n'), text.length - 1)
   assert.deepEqual(turn.request.sender, { kind: 'person', id: 'people', name: 'Ada', door: 'http' })
 })
@@ -163,18 +164,21 @@ const secrets = {
 }
 const turnEnv = { MOLECULE_API_URL: 'http://here', MOLECULE_WORKSPACE_TOKEN: 'conversation', PROJECT: 'p' }
 
-test('EX-6 by default the environment is inherited and stripped, and no MOLECULE_ variable is added', async (t) => {
+test('EX-6 by default the environment is inherited and stripped, and it has no id, address or token of the platform', async (t) => {
   const { variables, owner } = setUp(t, { environment: { ...PLAIN_ENVIRONMENT, ...secrets, HOME: '/home/ada' } })
-  const { MOLECULE_TURN, ...rest } = await variables({}, { env: turnEnv })
+  const { MOLECULE_TURN, MOLECULE_OUTBOX, ...rest } = await variables({}, { env: turnEnv })
   assert.deepEqual(rest, { ...PLAIN_ENVIRONMENT, HOME: '/home/ada', PROJECT: 'p' })
-  assert.ok(MOLECULE_TURN?.startsWith(`${owner}:`))
+  assert.ok(MOLECULE_TURN?.startsWith(`${owner}:`) && MOLECULE_OUTBOX)
 })
 
 test('EX-6 pass_meta=true adds the five ids of the message and the variables of the turn', async (t) => {
   const { variables } = setUp(t, { environment: { ...PLAIN_ENVIRONMENT, ...secrets, HOME: '/home/ada' } })
   const request = { workspace_id: 'ws_9', caller_id: '', message_id: 'm\0 1', task_id: 't 1', method: 'message/send' }
-  const { MOLECULE_TURN, ...rest } = await variables({ pass_meta: 'true' }, { env: turnEnv, request })
-  assert.ok(MOLECULE_TURN)
+  const { MOLECULE_TURN, MOLECULE_OUTBOX, MOLECULE_SYSTEM_PROMPT_FILE, ...rest } = await variables(
+    { pass_meta: 'true' },
+    { env: turnEnv, request },
+  )
+  assert.ok(MOLECULE_TURN && MOLECULE_OUTBOX && MOLECULE_SYSTEM_PROMPT_FILE)
   assert.deepEqual(rest, {
     ...PLAIN_ENVIRONMENT,
     HOME: '/home/ada',

@@ -9,6 +9,8 @@ import { joinText } from '../../protocol/request.ts'
 import type { Backend, BackendContext, BackendDefinition, BackendEvent, Turn } from '../backend.ts'
 import { messageVariables } from '../engine/environment/agent-environment.ts'
 import { type RunFacts, runFailure, stderrTail } from '../engine/failure/run-failure.ts'
+import { openProgramBrief, type ProgramBrief, writeBriefFiles } from '../engine/files/program-brief.ts'
+import { createTurnFolders, type TurnFolders } from '../engine/files/turn-folders.ts'
 import { type Shell, shellFor, validateShell } from '../engine/shell.ts'
 import { createTurnEngine, type EndEvent, OUTPUT_BYTES_MAX, type TurnStream } from '../engine/turn-engine.ts'
 import { type BackendOptions, badOption, booleanOption, durationOption } from '../options.ts'
@@ -27,6 +29,8 @@ export const exec: BackendDefinition = {
     output_max: 'how many bytes the command may print (10485760)',
   },
   reportsTools: false,
+  readsBrief: true,
+  usesHistory: true,
   isFree: true,
   create: (options, context) => createExec(readSettings(options), context),
 }
@@ -40,12 +44,16 @@ interface Settings extends RunFacts {
 function createExec(settings: Settings, context: BackendContext): Backend {
   const shell = shellFor(process.platform, context.environment)
   const turns = createTurnEngine({ clock: context.clock, outputBytesMax: settings.outputBytesMax })
-  const execContext = { ...context, settings, shell }
+  const folders = createTurnFolders()
+  const execContext = { ...context, settings, shell, folders }
   return {
     name: exec.name,
     validate: () => validateShell(shell),
-    run: (turn, signal) => turns.run((stream) => runCommand(turn, execContext, stream), signal),
-    close: () => turns.close(),
+    run: (turn, signal) => turns.run((stream) => runTurn(turn, execContext, stream), signal),
+    async close() {
+      await turns.close()
+      folders.close()
+    },
   }
 }
 
@@ -66,10 +74,27 @@ function readSettings(options: BackendOptions): Settings {
 interface ExecContext extends BackendContext {
   readonly settings: Settings
   readonly shell: Shell
+  readonly folders: TurnFolders
+}
+
+async function runTurn(turn: Turn, context: ExecContext, stream: TurnStream): Promise<EndEvent> {
+  const { folders, settings } = context
+  const brief = await openProgramBrief(turn, { folders, hasCommands: settings.passMeta, context, stream })
+  try {
+    const end = await runCommand({ turn, brief }, context, stream)
+    if (end.type === 'done') await brief.deliver()
+    return end
+  } finally {
+    folders.giveBack(brief.folder)
+  }
 }
 
 /** The process has its own time and output limits, so that the error names the command and its stderr. */
-async function runCommand(turn: Turn, context: ExecContext, stream: TurnStream): Promise<EndEvent> {
+async function runCommand(
+  { turn, brief }: { readonly turn: Turn; readonly brief: ProgramBrief },
+  context: ExecContext,
+  stream: TurnStream,
+): Promise<EndEvent> {
   const { settings, shell, environment, processes } = context
   const { request } = turn
   const readDelta = createDeltaReader()
@@ -83,9 +108,10 @@ async function runCommand(turn: Turn, context: ExecContext, stream: TurnStream):
   const run = {
     command: shell.command(settings.command),
     cwd: turn.workingDir,
-    env: childEnvironment(environment, commandVariables(turn, settings.passMeta)),
+    env: childEnvironment(environment, { ...commandVariables(turn, settings.passMeta), ...writeBriefFiles(brief) }),
     mark: turn.id,
-    input: settings.format === 'json' ? `${JSON.stringify(request)}\n` : joinText(request.parts),
+    input:
+      settings.format === 'json' ? `${JSON.stringify({ ...request, ...brief.fields })}\n` : joinText(request.parts),
     outputBytesMax: settings.outputBytesMax,
     killGraceMs: KILL_GRACE_MS,
     ...(settings.timeoutMs !== undefined && { timeoutMs: settings.timeoutMs }),
@@ -102,7 +128,7 @@ async function runCommand(turn: Turn, context: ExecContext, stream: TurnStream):
   return { type: 'done', parts: [replyPart(result.stdout)], finality: 'completed' }
 }
 
-/** Without `pass_meta` a command learns nothing of the platform: no ids, no address, no token, no extra PATH. */
+/** Without `pass_meta` a command cannot reach the platform: it gets no ids, no address, no token, no extra PATH. */
 function commandVariables({ env, request }: Turn, passMeta: boolean): Record<string, string> {
   if (passMeta) return { ...env, ...messageVariables(request) }
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('MOLECULE_') && name !== 'PATH'))

@@ -1,7 +1,8 @@
 /** Turns a turn into chat messages: the system prompt, the history, the new message. Pure. */
-import type { Message, Part } from '../../protocol/a2a.ts'
+import type { Part } from '../../protocol/a2a.ts'
 import { describePart, fromRequestPart } from '../../protocol/part.ts'
 import type { Turn } from '../backend.ts'
+import { chatHistory } from '../engine/chat-history.ts'
 
 export type ChatContent =
   | string
@@ -17,7 +18,7 @@ export interface ChatMessage {
 
 export function chatMessages(turn: Turn): ChatMessage[] {
   const system: ChatMessage[] = turn.systemPrompt === '' ? [] : [{ role: 'system', content: turn.systemPrompt }]
-  const before = (turn.history ?? []).map(fromHistory).filter(({ content }) => content !== '')
+  const before = chatHistory(turn.history)
   const files = turn.request.parts.filter(({ type }) => type !== 'text').map((part) => fromRequestPart(part))
   return [...system, ...before, { role: 'user', content: toContent(turn.prompt, files) }]
 }
@@ -28,14 +29,6 @@ export function withoutOldestHalf(messages: readonly ChatMessage[]): ChatMessage
   const before = messages.length - 1 - first
   if (before === 0) return undefined
   return [...messages.slice(0, first), ...messages.slice(first + Math.ceil(before / 2))]
-}
-
-function fromHistory({ role, parts }: Message): ChatMessage {
-  const text = parts.map((part) => part.text ?? '').join('')
-  // Images of earlier turns are named and not sent again: every turn would pay for them.
-  const others = parts.filter((part) => part.text === undefined).map(describePart)
-  const content = [...(text === '' ? [] : [text]), ...others].join('\n')
-  return { role: role === 'ROLE_AGENT' ? 'assistant' : 'user', content }
 }
 
 /** Plain text if there is nothing else: every endpoint takes text, not every endpoint takes lists. */

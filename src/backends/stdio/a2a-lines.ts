@@ -1,7 +1,7 @@
 /**
  * The calls to the program of a stdio workspace, and the parser of its replies. Pure. A call is the A2A request as it
- * arrived, in its own version. The platform adds the facts that a sender cannot forge (the sender, the workspace) in
- * `params.metadata.molecule`.
+ * arrived, in its own version. The platform adds the facts that a sender cannot forge (the sender, the workspace) and the
+ * brief in `params.metadata.molecule`.
  */
 import { MoleculeError } from '../../errors.ts'
 import type { Part } from '../../protocol/a2a.ts'
@@ -17,12 +17,12 @@ export interface ProgramCall {
   readonly params: JsonObject
 }
 
-export function requestOf(request: Request): ProgramCall {
+export function requestOf(request: Request, brief: object = {}): ProgramCall {
   const { raw, parts: _parts, method, ...known } = request
   const params = isJsonObject(raw) && isJsonObject(raw['params']) ? raw['params'] : {}
   const metadata = isJsonObject(params['metadata']) ? params['metadata'] : {}
   const message = isJsonObject(params['message']) ? params['message'] : messageOf(request)
-  return { method, params: { ...params, message, metadata: { ...metadata, molecule: known } } }
+  return { method, params: { ...params, message, metadata: { ...metadata, molecule: { ...known, ...brief } } } }
 }
 
 /** For a request that did not arrive as an A2A call. */
@@ -63,7 +63,11 @@ function readTask(task: JsonObject, status: JsonObject): EndEvent {
   }
   const finality = FINALITIES.find((known) => known === state)
   if (finality === undefined) return failed(`the program left its task as ${JSON.stringify(status['state'])}`)
-  return done(artifacts.length > 0 && finality === 'completed' ? artifacts : [...artifacts, ...message], finality)
+  if (finality === 'completed') return done(artifacts.length > 0 ? artifacts : message)
+  // A question, or why it refuses, is no result: it stands in the status of the task alone.
+  return message.length === 0
+    ? done(artifacts, finality)
+    : { type: 'done', parts: artifacts, finality, said: { parts: message } }
 }
 
 const FINALITIES: readonly Finality[] = ['completed', 'input_required', 'auth_required', 'rejected']

@@ -142,9 +142,35 @@ test('AG-8 a reply may be a text, a response, an A2A message or an A2A task', ()
   ]
   for (const form of forms) assert.deepEqual(readReply(form), { type: 'done', parts: [part], finality: 'completed' })
   const question = readReply({ status: { state: 'input-required', message: { parts: [part] } } })
-  assert.deepEqual(question, { type: 'done', parts: [part], finality: 'input_required' })
+  assert.deepEqual(question, { type: 'done', parts: [], finality: 'input_required', said: { parts: [part] } })
   const failed = readReply({ status: { state: 'TASK_STATE_FAILED', message: { parts: [part] } } })
   assert.equal(failed.type === 'failed' && failed.error.message, 'hi')
+})
+
+test('RT-17 each line has the prompt with the memories, the history, the attachments and an outbox of its message', async (t) => {
+  const { run } = setUp(t)
+  const brief = {
+    systemPrompt: 'You are short.',
+    recalled: 'What you remember: tea',
+    peers: 'Peers: none',
+    history: [{ messageId: '1', role: 'ROLE_USER', parts: [{ text: 'I am Ada' }] }] as const,
+    env: { MOLECULE_WORKSPACE_TOKEN: 'secret' },
+  }
+  const parts = [{ type: 'file', bytes: Buffer.from('x').toString('base64'), filename: 'a.txt' }] as const
+  const shown = replyOf(await run('!show', { ...brief, request: { parts } }))
+  const { molecule } = JSON.parse(shown).metadata
+  assert.equal(molecule.system_prompt, 'You are short.\n\nWhat you remember: tea')
+  assert.deepEqual(molecule.history, [{ role: 'user', content: 'I am Ada' }])
+  assert.equal(molecule.attachments[0].name, 'a.txt')
+  assert.ok(!shown.includes('secret'))
+  const [one, other] = await Promise.all([run('!write one'), run('!write other')])
+  for (const [events, text] of [[one, 'one'] as const, [other, 'other'] as const]) {
+    const files = events.flatMap((event) => (event.type === 'artifact' ? event.artifact.parts : []))
+    assert.deepEqual(
+      files.map(({ filename, raw }) => [filename, Buffer.from(raw ?? '', 'base64').toString()]),
+      [['note.txt', text]],
+    )
+  }
 })
 
 test('AG-8 AG-13 any reply gives exactly one end, and any request gives one call', () => {

@@ -10,6 +10,8 @@ import { childEnvironment } from '../../process/child-environment.ts'
 import { abortableOr, sleep } from '../../wait.ts'
 import type { Backend, BackendContext, BackendDefinition, Turn } from '../backend.ts'
 import { unexpectedExit } from '../engine/failure/agent-errors.ts'
+import { openProgramBrief, type ProgramBrief } from '../engine/files/program-brief.ts'
+import { createTurnFolders, type TurnFolders } from '../engine/files/turn-folders.ts'
 import { createRpc, type Rpc, RpcError, unknownMethod } from '../engine/json-rpc.ts'
 import { type Shell, shellFor, validateShell } from '../engine/shell.ts'
 import {
@@ -39,6 +41,8 @@ export const stdio: BackendDefinition = {
     timeout: 'how long a reply may take, e.g. 30s, 5m, or none (5m)',
   },
   reportsTools: false,
+  readsBrief: true,
+  usesHistory: true,
   isFree: true,
   create: (options, context) => createStdio(readSettings(options), context),
 }
@@ -63,6 +67,7 @@ interface StdioContext extends BackendContext {
   readonly shell: Shell
   readonly warm: WarmPool<Program>
   readonly backoff: RestartBackoff
+  readonly folders: TurnFolders
 }
 
 function createStdio(settings: Settings, context: BackendContext): Backend {
@@ -71,7 +76,15 @@ function createStdio(settings: Settings, context: BackendContext): Backend {
   const turns = createTurnEngine({ clock, outputBytesMax: OUTPUT_BYTES_MAX, maxTimeMs: settings.timeoutMs })
   const idleMs = Number.POSITIVE_INFINITY
   const warm = createWarmPool<Program>({ processesMax: 1, idleMs, clock, turnsPerProcessMax: MESSAGES_MAX })
-  const stdioContext: StdioContext = { ...context, settings, shell, warm, backoff: createRestartBackoff(clock) }
+  const folders = createTurnFolders()
+  const stdioContext: StdioContext = {
+    ...context,
+    settings,
+    shell,
+    warm,
+    backoff: createRestartBackoff(clock),
+    folders,
+  }
   return {
     name: stdio.name,
     validate: () => validateShell(shell),
@@ -79,17 +92,26 @@ function createStdio(settings: Settings, context: BackendContext): Backend {
     async close() {
       await turns.close()
       await warm.close()
+      folders.close()
     },
   }
 }
 
 async function runTurn(turn: Turn, stdioContext: StdioContext, stream: TurnStream): Promise<EndEvent> {
-  const { warm, clock, backoff } = stdioContext
+  const { warm, clock, backoff, folders } = stdioContext
   if (warm.size === 0) await backoff.wait(stream.signal)
+  // One program serves all conversations, so it has no token of one, and cannot call `a2a`.
+  const brief = await openProgramBrief(turn, { folders, hasCommands: false, context: stdioContext, stream })
   const launch = { fingerprint: turn.workingDir, start: () => startProgram(turn, stdioContext) }
-  return runWarmTurn({ warm, clock, key: stdio.name, launch }, stream, ({ agent }) =>
-    sendAndWait({ turn, agent, backoff, clock }, stream),
-  )
+  try {
+    const end = await runWarmTurn({ warm, clock, key: stdio.name, launch }, stream, ({ agent }) =>
+      sendAndWait({ turn, brief, agent, backoff, clock }, stream),
+    )
+    if (end.type === 'done') await brief.deliver()
+    return end
+  } finally {
+    folders.giveBack(brief.folder)
+  }
 }
 
 function startProgram(turn: Turn, { processes, environment, settings, shell, log, backoff, clock }: StdioContext) {
@@ -127,11 +149,17 @@ function startProgram(turn: Turn, { processes, environment, settings, shell, log
 }
 
 async function sendAndWait(
-  { turn, agent, backoff, clock }: Pick<StdioContext, 'backoff' | 'clock'> & { turn: Turn; agent: Program },
+  {
+    turn,
+    brief,
+    agent,
+    backoff,
+    clock,
+  }: Pick<StdioContext, 'backoff' | 'clock'> & { turn: Turn; brief: ProgramBrief; agent: Program },
   stream: TurnStream,
 ): Promise<WarmTurnResult> {
   const { rpc } = agent
-  const { method, params } = requestOf(turn.request)
+  const { method, params } = requestOf(turn.request, brief.fields)
   // Not the turn's own signal: after a cancel, the program has a moment to confirm that it stopped.
   const giveUp = new AbortController()
   const answered = rpc.request(method, params, giveUp.signal).then(readReply, toFailed)

@@ -33,6 +33,7 @@ async function setUp(t: TestContext) {
     withSystemPrompt(async () => ({ ...PLAIN, ...brief }), {
       ...{ store: { ...store, read }, homes, isMetered: (runtime) => runtime !== 'exec' },
       runsCommands: (runtime) => runtime !== 'chat',
+      readsBrief: (runtime) => runtime === 'program',
     })
   const promptOf = async (makeBrief = make(), workspaceId = id) => (await makeBrief({ workspaceId })).systemPrompt
   const path = (name: string) => join(homes.path(id), name)

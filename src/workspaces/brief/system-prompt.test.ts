@@ -31,7 +31,7 @@ function setUp(t: TestContext) {
   const make = (brief = PLAIN) =>
     withSystemPrompt(async () => brief, {
       ...{ store: { ...store, read }, homes },
-      ...{ isMetered: () => true, runsCommands: () => true },
+      ...{ isMetered: () => true, runsCommands: () => true, readsBrief: () => false },
     })
   const promptOf = async (workspaceId: string, makeBrief = make()) => (await makeBrief({ workspaceId })).systemPrompt
   const create = async (input: NewWorkspace) => (await workspaces.create(input)).id

@@ -1,5 +1,5 @@
 /**
- * Assembles the system prompt of a model agent from the workspace's folder, for every message anew: `system-prompt.md`,
+ * Assembles the system prompt of an agent, a model or a program of the owner, from the workspace's folder, for every message anew: `system-prompt.md`,
  * the role, the peers, then `IDENTITY.md`, `USER.md` and `MEMORY.md`. Backends compare it with what their session knows
  * and send it again only when it changed, so nothing in it may change by itself: no time, no status of a peer.
  * `AGENTS.md` and `CLAUDE.md` are left out, because the agents read them themselves.
@@ -33,28 +33,33 @@ export interface SystemPromptOptions {
   readonly isMetered: (runtime: string) => boolean
   /** Whether the agent can run `a2a`, and so can ask its peers. */
   readonly runsCommands: (runtime: string) => boolean
+  /** Whether it is a program that reads the prompt, and perhaps can ask its peers. */
+  readonly readsBrief: (runtime: string) => boolean
 }
 
 /** Returns the same brief function; the brief of a model agent gets the whole system prompt instead of the role. */
 export function withSystemPrompt<K extends { readonly workspaceId: string }, B>(
   makeBrief: (key: K, bridge?: B) => Promise<Brief>,
-  { store, homes, isMetered, runsCommands }: SystemPromptOptions,
+  { store, homes, isMetered, runsCommands, readsBrief }: SystemPromptOptions,
 ): (key: K, bridge?: B) => Promise<Brief> {
   const read = createFileReader()
   const teamOf = createTeam(store)
+  const peersOf = createPeersText()
   return async (key, bridge) => {
     const brief = await makeBrief(key, bridge)
-    if (!isMetered(brief.runtime)) return brief
+    const isProgram = readsBrief(brief.runtime)
+    if (!isProgram && !isMetered(brief.runtime)) return brief
     const id = key.workspaceId
     const fileOf = (name: string, bytesMax: number) => read(join(homes.path(id), name), bytesMax)
     const role = brief.systemPrompt
     const parts = [
       fileOf(SYSTEM_PROMPT_FILE, SYSTEM_PROMPT_BYTES_MAX),
       role === '' ? '' : `Your role: ${role}`,
-      runsCommands(brief.runtime) ? describePeers(id, await teamOf(id)) : '',
+      runsCommands(brief.runtime) ? peersOf(id, await teamOf(id)) : '',
       ...APPENDED_FILES.map((name) => withHeading(name, fileOf(name, APPENDED_BYTES_MAX))),
     ]
-    return { ...brief, systemPrompt: parts.filter((part) => part !== '').join('\n\n') }
+    const peers = isProgram ? peersOf(id, await teamOf(id)) : ''
+    return { ...brief, systemPrompt: parts.filter((part) => part !== '').join('\n\n'), ...(peers !== '' && { peers }) }
   }
 }
 
@@ -121,6 +126,19 @@ function createTeam(store: Store) {
     // The first prompt of a workspace that is younger than the list would name no peer, and the second would differ.
     known = undefined
     return await read()
+  }
+}
+
+/** Keeps the text of a workspace as long as the list of all is the same: a program that runs for 5 ms gets it too. */
+function createPeersText() {
+  let team: readonly TeamMember[] = []
+  const texts = new Map<string, string>()
+  return (id: string, current: readonly TeamMember[]): string => {
+    if (current !== team) texts.clear()
+    team = current
+    const text = texts.get(id) ?? describePeers(id, team)
+    texts.set(id, text)
+    return text
   }
 }
 

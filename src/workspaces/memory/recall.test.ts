@@ -55,6 +55,7 @@ async function recall(given: { found?: Memory[]; newest?: Memory[]; brief?: Part
   }
   const makeBrief = withRecall(async () => ({ ...PLAIN, ...brief }), {
     ...{ memories, isMetered: (runtime) => runtime === 'model' },
+    readsBrief: (runtime) => runtime === 'program',
   })
   const letter = letterTo('ws_1')
   const envelope = { ...letter.envelope, message: { ...letter.envelope.message, parts } }

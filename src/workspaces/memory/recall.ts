@@ -1,6 +1,6 @@
 /**
  * Recalls memories for the first turn of a conversation: those that match the message best, then the newest. Later turns
- * get none, because the agent's session has them already.
+ * get none, because the agent's session has them already. A program without sessions gets them in every turn.
  * Invariant: a note of another agent is never shown as the workspace's own. A child could otherwise put orders into the
  * prompt of its lead.
  */
@@ -17,6 +17,8 @@ export interface RecallOptions {
   readonly memories: Pick<Memories, 'namespacesOf' | 'search' | 'list' | 'writersOf'>
   /** Whether turns of that backend may call a model, which reads the memories. */
   readonly isMetered: (runtime: string) => boolean
+  /** Whether it is a program that gets the memories in every turn: it has no session that would know them. */
+  readonly readsBrief: (runtime: string) => boolean
 }
 
 interface RecallKey {
@@ -27,12 +29,14 @@ interface RecallKey {
 /** Returns the same brief function; the brief of a conversation's first turn gets what the workspace remembers. */
 export function withRecall<K extends RecallKey, B>(
   makeBrief: (key: K, bridge?: B) => Promise<Brief>,
-  { memories, isMetered }: RecallOptions,
+  { memories, isMetered, readsBrief }: RecallOptions,
 ): (key: K, bridge?: B) => Promise<Brief> {
   return async (key, bridge) => {
     const brief = await makeBrief(key, bridge)
-    if (!isMetered(brief.runtime) || !isFirstTurn(brief)) return brief
+    const isNeeded = readsBrief(brief.runtime) || (isMetered(brief.runtime) && isFirstTurn(brief))
+    if (!isNeeded) return brief
     const found = await recall(key, memories)
+    if (found.length === 0) return brief
     const recalled = describeMemories(key.workspaceId, found, await memories.writersOf(found))
     return recalled === undefined ? brief : { ...brief, recalled }
   }

@@ -40,6 +40,8 @@ export interface AttachedFile {
 
 export interface Attachments {
   readonly files: readonly AttachedFile[]
+  /** Where the files are; undefined without files. */
+  readonly folder?: string
   /** Lines for the end of the prompt: a heading and one line for each file. Empty without files. */
   readonly promptLines: readonly string[]
   /** Removes this turn's files at once. Otherwise they are kept for 30 days. */
@@ -67,7 +69,7 @@ export async function writeAttachments(
     await cleanUp()
     throw thrown
   }
-  return { files, promptLines: describeFiles(files, options.workingDir), cleanUp }
+  return { files, folder, promptLines: describeFiles(files, options.workingDir), cleanUp }
 }
 
 /** The prompt, followed by the list of its attached files. */

@@ -6,8 +6,10 @@
 import { lstatSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { toMoleculeError } from '../../../errors.ts'
-import type { Part } from '../../../protocol/a2a.ts'
+import type { Log } from '../../../log.ts'
+import type { Artifact, Part } from '../../../protocol/a2a.ts'
 import { safeFileName } from '../../../protocol/file-name.ts'
+import type { BackendEvent, Turn } from '../../backend.ts'
 import { collectFile, openMoleculeFolder } from './attachments.ts'
 
 /** Further files are refused, each with a line. */
@@ -40,14 +42,40 @@ const isFolder = (path: string): boolean => lstatSync(path, { throwIfNoEntry: fa
 
 const isEmptyFolder = (path: string): boolean => isFolder(path) && readdirSync(path).length === 0
 
-export interface OutboxFiles {
+interface OutboxFiles {
   readonly files: readonly Part[]
   /** One line for each refused file, with the reason. */
   readonly refused: readonly string[]
 }
 
+export interface OutboxOptions {
+  readonly folder: string
+  /** No file from outside of this folder is delivered. */
+  readonly within: string
+  readonly log: Log
+}
+
+/** The files of the folder as artifacts, and a line for each refused file. Then the folder is removed. */
+export async function outboxEvents(
+  { messageId }: Pick<Turn, 'messageId'>,
+  { folder, within, log }: OutboxOptions,
+): Promise<Exclude<BackendEvent, { type: 'done' | 'failed' }>[]> {
+  const { files, refused } = await collectOutbox(folder, within)
+  for (const text of refused) log.warn({ messageId }, text)
+  return [
+    ...files.map((file, index) => fileArtifactEvent(messageId, index, file)),
+    ...refused.map((text) => ({ type: 'status', text }) as const),
+  ]
+}
+
+function fileArtifactEvent(messageId: string, index: number, file: Part) {
+  const artifact: Artifact = { artifactId: `${messageId}-file-${index + 1}`, parts: [file] }
+  const named = file.filename === undefined ? artifact : { ...artifact, name: file.filename }
+  return { type: 'artifact', artifact: named, append: false, lastChunk: true } as const
+}
+
 /** Takes the files of the folder in order of their names, then removes the folder. */
-export async function collectOutbox(folder: string, workingDir: string): Promise<OutboxFiles> {
+async function collectOutbox(folder: string, within: string): Promise<OutboxFiles> {
   if (isEmptyFolder(folder)) return { files: [], refused: [] }
   const files: Part[] = []
   const refused: string[] = []
@@ -55,7 +83,7 @@ export async function collectOutbox(folder: string, workingDir: string): Promise
   for (const [index, name] of listFileNames(folder).entries()) {
     try {
       if (index >= FILES_MAX) throw new Error(`an answer may have at most ${FILES_MAX} files`)
-      const part = await collectFile(join(folder, name), workingDir)
+      const part = await collectFile(join(folder, name), within)
       const bytes = Buffer.byteLength(part.raw ?? '', 'base64')
       if (bytes > leftBytes)
         throw new Error(`the files of an answer may have at most ${OUTBOX_BYTES_MAX} bytes together`)

@@ -4,7 +4,16 @@
  * removed with the process. Folders of a platform that was killed are removed by the next one that needs a folder.
  * Written synchronously: a few KiB cost little beside a spawn.
  */
-import { lstatSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -15,11 +24,13 @@ const MARK = '.made-by'
 export interface PrivateFolder {
   /** Writes a file and returns its path. */
   write(name: string, content: string): string
+  /** Makes a new folder in it and returns its path. */
+  makeFolder(name: string): string
   /** Removes the folder with its files. Idempotent. */
   remove(): void
 }
 
-/** The folder is created with its first file. */
+/** The folder is created with its first content. */
 export function createPrivateFolder(parent: string = tmpdir()): PrivateFolder {
   let path: string | undefined
   return {
@@ -28,6 +39,12 @@ export function createPrivateFolder(parent: string = tmpdir()): PrivateFolder {
       const file = join(path, name)
       writeFileSync(file, content, { mode: 0o600 })
       return file
+    },
+    makeFolder(name) {
+      path ??= createFolder(parent)
+      const folder = join(path, name)
+      mkdirSync(folder, { mode: 0o700 })
+      return folder
     },
     remove() {
       if (path !== undefined) rmSync(path, { recursive: true, force: true })
