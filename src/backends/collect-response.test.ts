@@ -49,13 +49,16 @@ test('GW-8 a result has the text and the session of a turn; a failure says what 
     [new MoleculeError('timeout', 'it took too long'), 'Query timed out'],
     [new MoleculeError('no_end', 'no result'), 'Failed to parse CLI output'],
     [new MoleculeError('exit', 'it ended', { details: { stderr: `first${'x'.repeat(500)}` } }), 'x'.repeat(500)],
+    [new MoleculeError('exit', 'it ended with 3', { details: { stderr: '' } }), 'it ended with 3'],
     [new MoleculeError('auth_failed', 'no log-in'), 'no log-in'],
   ]
   for (const [error, text] of failures) {
-    assert.deepEqual(await collectResult(stream([{ type: 'failed', error }])), { isError: true, responseText: text })
+    const failed = { isError: true, responseText: text, code: error.code }
+    assert.deepEqual(await collectResult(stream([{ type: 'failed', error }])), failed)
   }
   assert.deepEqual(await collectResult(stream([session])), {
     isError: true,
     responseText: 'Failed to parse CLI output',
+    code: 'no_end',
   })
 })

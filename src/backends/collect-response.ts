@@ -3,11 +3,11 @@
  * the turn. For callers that want no progress. It ignores text deltas, because `done` carries the whole reply; the parts
  * of artifacts come before the reply.
  */
-import { MoleculeError } from '../errors.ts'
+import { type ErrorCode, MoleculeError, toMoleculeError } from '../errors.ts'
 import type { Artifact } from '../protocol/a2a.ts'
 import { mergeArtifact } from '../protocol/merge-artifact.ts'
 import { toRequestPart } from '../protocol/part.ts'
-import { type Response, textResponse } from '../protocol/request.ts'
+import { joinText, type Response, textResponse } from '../protocol/request.ts'
 import type { BackendEvent } from './backend.ts'
 
 export async function collectResponse(events: AsyncIterable<BackendEvent>): Promise<Response> {
@@ -25,9 +25,11 @@ export async function collectResponse(events: AsyncIterable<BackendEvent>): Prom
 
 /** A turn as one result: its text, its session, and whether it failed. */
 export interface TurnResult {
-  readonly responseText?: string
+  readonly responseText: string
   readonly sessionId?: string
   readonly isError: boolean
+  /** Of a failed turn. */
+  readonly code?: ErrorCode
 }
 
 const STDERR_CHARACTERS_MAX = 500
@@ -35,21 +37,24 @@ const STDERR_CHARACTERS_MAX = 500
 /** Reads a stream to its end. Never throws for a failed turn; what people see of a failure is `runtime/failure-sentence.ts`. */
 export async function collectResult(events: AsyncIterable<BackendEvent>): Promise<TurnResult> {
   let sessionId: string | undefined
-  for await (const event of events) {
-    if (event.type === 'session') sessionId = event.token
-    if (event.type === 'failed') return { isError: true, responseText: failureText(event.error) }
-    if (event.type !== 'done') continue
-    const responseText = event.parts.map(({ text = '' }) => text).join('')
-    return { isError: false, responseText, ...(sessionId !== undefined && { sessionId }) }
+  async function* noteSession() {
+    for await (const event of events) {
+      if (event.type === 'session') sessionId = event.token
+      yield event
+    }
   }
-  return { isError: true, responseText: UNPARSED }
+  try {
+    const responseText = joinText((await collectResponse(noteSession())).parts)
+    return { isError: false, responseText, ...(sessionId !== undefined && { sessionId }) }
+  } catch (thrown) {
+    const error = toMoleculeError(thrown)
+    return { isError: true, responseText: failureText(error), code: error.code }
+  }
 }
-
-const UNPARSED = 'Failed to parse CLI output'
 
 function failureText({ code, message, details }: MoleculeError): string {
   if (code === 'timeout') return 'Query timed out'
-  if (code === 'no_end' || code === 'unreadable_output') return UNPARSED
+  if (code === 'no_end' || code === 'unreadable_output') return 'Failed to parse CLI output'
   const { stderr } = details
-  return code === 'exit' && typeof stderr === 'string' ? stderr.slice(-STDERR_CHARACTERS_MAX) : message
+  return (code === 'exit' && typeof stderr === 'string' && stderr.slice(-STDERR_CHARACTERS_MAX)) || message
 }

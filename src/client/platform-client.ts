@@ -101,6 +101,8 @@ export interface VersionView {
   readonly version: string
   readonly node: string
   readonly a2a: readonly string[]
+  /** Where other machines reach the platform, if its owner has set it. */
+  readonly public_url?: string
 }
 
 export interface PlatformClientOptions {

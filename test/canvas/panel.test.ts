@@ -203,6 +203,14 @@ test('CV-4 a failed message is replayed and answered, and another is discarded',
   await waitUntil(async () => (await lettersLeft()) === 0)
 })
 
+test('PL-14 CV-4 an agent of another machine connects to the public URL, also when the page was opened here', async (t) => {
+  const platform = await startPlatformFor(t, { args: ['--public-url', 'https://molecule.example'] })
+  const id = await make(platform, { name: 'Laptop', runtime: 'external' })
+  const page = await openPage(t, platform, { hash: `#/w/${id}/details` })
+  await page.getByText(`molecule connect ${id} --api-url https://molecule.example`).waitFor()
+  await page.getByText(`https://molecule.example/workspaces/${id}/a2a`).waitFor()
+})
+
 test('CV-4 PL-12 a token is made with its secret shown once, rotated and revoked', async (t) => {
   const platform = await startPlatformFor(t)
   const id = await make(platform, { name: 'Laptop', runtime: 'external' })

@@ -6,10 +6,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Backend, Turn } from '../../backends/backend.ts'
-import { collectResponse } from '../../backends/collect-response.ts'
-import { toMoleculeError } from '../../errors.ts'
+import { collectResult, type TurnResult } from '../../backends/collect-response.ts'
 import { ulid } from '../../ids.ts'
-import { joinText } from '../../protocol/request.ts'
 
 const PROMPT = 'Answer with the single word ok.'
 const TRY_TURN_TIMEOUT_MS = 120_000
@@ -26,26 +24,31 @@ export async function tryTurn(backend: Backend, signal: AbortSignal): Promise<Tu
   const workingDir = mkdtempSync(join(tmpdir(), 'molecule-probe-'))
   try {
     const limited = AbortSignal.any([signal, AbortSignal.timeout(TRY_TURN_TIMEOUT_MS)])
-    const { parts } = await collectResponse(backend.run(makeTurn(workingDir), limited))
-    const understood = joinText(parts).trim() !== ''
-    return { understood, loggedIn: understood, text: understood ? 'it answers' : 'its answer was empty' }
-  } catch (thrown) {
-    const { code, message } = toMoleculeError(thrown)
-    // These codes mean that the provider answered and the backend understood it.
-    switch (code) {
-      case 'auth_failed':
-        return { understood: true, loggedIn: false, text: 'its provider refuses its credentials' }
-      case 'quota_exhausted':
-        return { understood: true, loggedIn: true, text: 'its quota or credit at the provider is used up' }
-      case 'rate_limited':
-        return { understood: true, loggedIn: true, text: 'its provider limits the rate' }
-      case 'overloaded':
-        return { understood: true, loggedIn: undefined, text: 'its provider is overloaded' }
-      default:
-        return { understood: false, loggedIn: undefined, text: `the turn failed: ${message}` }
-    }
+    const result = await collectResult(backend.run(makeTurn(workingDir), limited))
+    return result.isError ? trialOfFailure(result) : trialOfAnswer(result)
   } finally {
     rmSync(workingDir, { recursive: true, force: true })
+  }
+}
+
+function trialOfAnswer({ responseText }: TurnResult): TurnTrial {
+  const understood = responseText.trim() !== ''
+  return { understood, loggedIn: understood, text: understood ? 'it answers' : 'its answer was empty' }
+}
+
+function trialOfFailure({ code, responseText }: TurnResult): TurnTrial {
+  // These codes mean that the provider answered and the backend understood it.
+  switch (code) {
+    case 'auth_failed':
+      return { understood: true, loggedIn: false, text: 'its provider refuses its credentials' }
+    case 'quota_exhausted':
+      return { understood: true, loggedIn: true, text: 'its quota or credit at the provider is used up' }
+    case 'rate_limited':
+      return { understood: true, loggedIn: true, text: 'its provider limits the rate' }
+    case 'overloaded':
+      return { understood: true, loggedIn: undefined, text: 'its provider is overloaded' }
+    default:
+      return { understood: false, loggedIn: undefined, text: `the turn failed: ${responseText}` }
   }
 }
 

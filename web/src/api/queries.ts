@@ -110,3 +110,13 @@ export function useOpenDelegations(): readonly OpenDelegationView[] {
 }
 
 const NO_DELEGATIONS: readonly OpenDelegationView[] = []
+
+/** Where other machines reach the platform: its public URL, else the address of this page. */
+export function usePlatformUrl(): string {
+  const { data } = useQuery({
+    queryKey: ['version'],
+    queryFn: () => client.version(),
+    staleTime: Number.POSITIVE_INFINITY,
+  })
+  return data?.public_url ?? location.origin
+}

@@ -2,7 +2,7 @@
 import { type FormEvent, type ReactNode, useState } from 'react'
 import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
 import { reasonOf } from '../api/client.ts'
-import { useWorkspace, useWorkspaces } from '../api/queries.ts'
+import { usePlatformUrl, useWorkspace, useWorkspaces } from '../api/queries.ts'
 import { goTo } from '../app/route.ts'
 import { Button } from '../ui/button.tsx'
 import { CodeBlock } from '../ui/code-block.tsx'
@@ -67,7 +67,8 @@ function NameForm({ onMade }: { readonly onMade: (made: MadeBridge) => void }) {
   const [name, setName] = useState('')
   const [parentId, setParentId] = useState('')
   const [problem, setProblem] = useState<string>()
-  const create = useCreate((workspace) => onMade(toBridge(workspace)))
+  const platformUrl = usePlatformUrl()
+  const create = useCreate((workspace) => onMade(toBridge(workspace, platformUrl)))
   const submit = (event: FormEvent) => {
     event.preventDefault()
     const isTaken = [...workspaces.values()].some((one) => one.name === name.trim())
@@ -110,8 +111,11 @@ function NameForm({ onMade }: { readonly onMade: (made: MadeBridge) => void }) {
 }
 
 /** The token goes through the environment: the arguments of a process can be read by other users of its machine. */
-function toBridge({ id, name, auth_token: token }: WorkspaceSummary & Record<string, unknown>): MadeBridge {
-  const command = `MOLECULE_WORKSPACE_TOKEN=${String(token)} \\\n  molecule connect ${id} \\\n  --api-url ${location.origin}`
+function toBridge(
+  { id, name, auth_token: token }: WorkspaceSummary & Record<string, unknown>,
+  platformUrl: string,
+): MadeBridge {
+  const command = `MOLECULE_WORKSPACE_TOKEN=${String(token)} \\\n  molecule connect ${id} \\\n  --api-url ${platformUrl}`
   return { id, name, command, madeAt: new Date().toISOString() }
 }
 

@@ -30,9 +30,12 @@ export const aboutRoutes = [
     path: '/version',
     access: 'platform.read',
     summary: 'Name and version',
-    success: [200, 'Name and version'],
-    handle: ({ context }, { version }) =>
-      context.json({ name: 'molecule', version, node: process.version, a2a: ['1.0', '0.3'] }),
+    success: [200, 'Name and version, and "public_url" where the owner has set one'],
+    handle: ({ context }, { version, addresses: { publicUrl } }) =>
+      context.json({
+        ...{ name: 'molecule', version, node: process.version, a2a: ['1.0', '0.3'] },
+        ...(publicUrl !== undefined && { public_url: publicUrl }),
+      }),
   }),
   route({
     method: 'get',

@@ -15,6 +15,8 @@ export interface AddressedRequest {
 }
 
 export interface Addresses {
+  /** The first one of the owner; undefined without one. */
+  readonly publicUrl: string | undefined
   /** Whether the Host header names this platform. Checked before anything else of a request. */
   isOurHost(request: AddressedRequest): boolean
   /** The error for a Host that is not ours. It names the setting: the platform cannot know that the name is its own. */
@@ -54,6 +56,7 @@ export function createAddresses({ host, publicUrls = [], trustedProxies = [] }: 
     return publicUrls[0] ?? `${scheme}://${hostOf(request)}`
   }
   return {
+    publicUrl: publicUrls[0],
     isOurHost: (request) => isOurName(hostOf(request)),
     unknownHost: (request) => unknownHost(hostOf(request) ?? ''),
     hasOwnOrigin(request) {

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import type { WorkspaceSummary } from '../../../../src/client/workspace-calls.ts'
 import { client } from '../../api/client.ts'
-import { useMay, useWorkspaces } from '../../api/queries.ts'
+import { useMay, usePlatformUrl, useWorkspaces } from '../../api/queries.ts'
 import { writePlace } from '../../app/route.ts'
 import { cardStateOf } from '../../canvas/card-state.ts'
 import { Chip } from '../../ui/chip.tsx'
@@ -66,7 +66,7 @@ function PermissionBadge({ workspace: { permission } }: TabProps) {
 function Facts({ workspace }: TabProps) {
   const workspaces = useWorkspaces()
   const parent = workspace.parent_id ? workspaces.get(workspace.parent_id) : undefined
-  const address = `${location.origin}/workspaces/${workspace.id}/a2a`
+  const address = `${usePlatformUrl()}/workspaces/${workspace.id}/a2a`
   return (
     <Section title="Facts">
       <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-2 text-second">
@@ -128,7 +128,7 @@ function Fact({ name, children }: { readonly name: string; readonly children: Re
 }
 
 function Connect({ workspace }: TabProps) {
-  const command = `molecule connect ${workspace.id} --api-url ${location.origin}`
+  const command = `molecule connect ${workspace.id} --api-url ${usePlatformUrl()}`
   return (
     <Section title="Connect">
       <p className="text-second text-soft">
