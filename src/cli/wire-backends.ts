@@ -1,7 +1,7 @@
 /** Joins processes, adapters and backends for `wire.ts`. */
 import { join } from 'node:path'
 import { loadAdapters } from '../backends/adapters.ts'
-import type { BackendContext, BackendDefinition } from '../backends/backend.ts'
+import type { BackendContext } from '../backends/backend.ts'
 import { type BackendRegistry, builtinBackends, createBackendRegistry } from '../backends/backends.ts'
 import { unknownOptionKeys } from '../backends/options.ts'
 import { createOutbound } from '../client/outbound.ts'
@@ -61,6 +61,7 @@ export async function wireBackends({ config, log, environment }: WireBackendsOpt
   }
   return {
     processes,
+    registry,
     orphansReaped,
     build,
     checks: { check, checkLogin: createLoginCheck(environment) },
@@ -126,7 +127,7 @@ async function checkBackend(
   context: BackendContext,
 ): Promise<BackendCheck> {
   const validation = await validateAndClose(registry.build(runtime, options, context))
-  const warnings = ignoredOptionWarnings(registry.get(runtime), options)
+  const warnings = ignoredOptionWarnings(registry, { runtime, options })
   const told = warnings.length > 0 && { warnings }
   return validation.ok
     ? { ok: true, ...told }
@@ -134,13 +135,17 @@ async function checkBackend(
 }
 
 /** One sentence for each key of `runtime_config` that neither the platform nor the backend reads. */
-function ignoredOptionWarnings(definition: BackendDefinition, options: BackendChoice['options']): string[] {
+function ignoredOptionWarnings(registry: BackendRegistry, { runtime, options }: BackendChoice): string[] {
+  const definition = registry.get(runtime)
+  /** An option of another backend is no typing error, so nothing else is meant by it. */
+  const isElsewhere = (key: string) => registry.names().some((name) => Object.hasOwn(registry.get(name).options, key))
   const known = [...Object.keys(definition.options), ...Object.keys(platformKeysSchema.shape)]
   return unknownOptionKeys(definition, options)
     .filter((key) => !known.includes(key))
     .map((key) => {
       const suggestion =
-        didYouMean(key, known) || `; its options are ${Object.keys(definition.options).sort().join(', ')}`
+        (isElsewhere(key) ? '' : didYouMean(key, known)) ||
+        `; its options are ${Object.keys(definition.options).sort().join(', ')}`
       return `the backend ${definition.name} has no option ${JSON.stringify(key)} and ignores it${suggestion}`
     })
 }

@@ -3,6 +3,7 @@
  * doors. No other file does. Closing drains the runtime first, then ends the callers' waits and the doors, then the store.
  */
 import { join } from 'node:path'
+import type { BackendRegistry } from '../backends/backends.ts'
 import { createOutbound } from '../client/outbound.ts'
 import { systemClock } from '../clock.ts'
 import type { PlatformConfig } from '../config/config.ts'
@@ -69,6 +70,10 @@ export interface WireOptions {
   readonly log: MaskingLog
   /** The environment of this process; processes of turns get a stripped copy. */
   readonly environment: Environment
+  /** Runs when the platform answers over HTTP and before it takes any work; the start fails when it rejects. */
+  readonly beforeWork?:
+    | ((access: { readonly url: string; readonly backends: BackendRegistry }) => Promise<void>)
+    | undefined
   /** Called where a crash is most likely to lose something; for crash tests. */
   readonly onCheckpoint?: (checkpoint: Checkpoint) => void
 }
@@ -113,10 +118,8 @@ export async function wire(options: WireOptions): Promise<Platform> {
     workspaces: wired.workspaces,
     ...doorParts,
     ...{ reception, clockDoor, agents, runtimes, chat, tokens, metrics, push, log, clock },
-    ...{ host: config.host, port: config.port, publicUrls: config.publicUrls, trustedProxies: config.trustedProxies },
-    ...{ version: readVersion(), maxBlockMs: config.maxBlockMs },
-    grpcPort: () => grpcDoor?.port,
-    unready: readiness.unready,
+    ...{ ...addressesOf(config), version: readVersion(), maxBlockMs: config.maxBlockMs },
+    ...{ grpcPort: () => grpcDoor?.port, unready: readiness.unready },
   })
   const grpcDoor = await wireGrpc(config, { httpDoor: door, metrics })
   const close = async (drainMs: number) => {
@@ -130,18 +133,19 @@ export async function wire(options: WireOptions): Promise<Platform> {
     await processes.close()
     await store.close()
   }
-  await startAll([door, grpcDoor, webhooks, clockDoor, chatDoor], close)
+  const beforeWork = { start: () => options.beforeWork?.({ url: door.url, backends: opened.registry }) }
+  await startAll([door, beforeWork, grpcDoor, webhooks, clockDoor, chatDoor], close)
   runtime.start()
   wired.upkeep.start()
-  const publicUrl = config.publicUrls[0]
-  const loginUrl = `${publicUrl ?? door.url}/#${tokens.issueLoginCode()}`
+  const urls = { url: door.url, publicUrl: config.publicUrls[0] }
+  const loginUrl = `${urls.publicUrl ?? urls.url}/#${tokens.issueLoginCode()}`
   const runningTurns = () => namesOf(runtime.runningTurns(), wired.workspaces)
-  return { url: door.url, publicUrl, grpcPort: grpcDoor?.port, loginUrl, orphansReaped, runningTurns, close }
+  return { ...urls, grpcPort: grpcDoor?.port, loginUrl, orphansReaped, runningTurns, close }
 }
 
 /** After a failed start nothing runs. */
 async function startAll(
-  doors: readonly ({ start(): Promise<void> | void } | undefined)[],
+  doors: readonly ({ start(): Promise<void> | void | undefined } | undefined)[],
   close: Platform['close'],
 ): Promise<void> {
   try {
@@ -160,6 +164,10 @@ async function namesOf(ids: readonly string[], { get }: Pick<Workspaces, 'get'>)
   const read = Promise.all(ids.map(async (id) => (await get(id))?.name ?? id))
   return await Promise.race([read.catch(() => ids), sleep(systemClock, NAMES_MS_MAX).then(() => ids)])
 }
+
+const addressesOf = ({ host, port, publicUrls, trustedProxies }: PlatformConfig) => ({
+  ...{ host, port, publicUrls, trustedProxies },
+})
 
 /** The store first: a copy on the database of its original is refused there, before it could kill any process. */
 async function openStoreAndBackends(options: WireOptions, metrics: Metrics) {

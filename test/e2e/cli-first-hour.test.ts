@@ -135,7 +135,7 @@ describe('the first hour', () => {
     assert.equal(JSON.parse(create).working_dir, join(folder, 'sub'))
   })
 
-  test('CL-7 create warns of an option that the backend ignores and of a name that is taken', async () => {
+  test('CL-7 AG-15 create warns of an option that the backend ignores and of a name that is taken', async () => {
     const args = ['workspace', 'create', 'warned', '--runtime', 'exec', '--set', 'cmd=cat', '--set', 'timeuot=5s']
     const { code, err } = await molecule(args)
     assert.equal(code, 0)
@@ -151,6 +151,11 @@ describe('the first hour', () => {
       body.warnings[1],
       /^another workspace is called "warned" \(ws_\w+\); commands and URLs then need the id$/,
     )
+    // An option of another backend is no typing error.
+    const foreign = await platform.request('POST', '/workspaces?dry_run=true', {
+      ...{ name: 'foreign', runtime: 'exec', runtime_config: { cmd: 'cat', max_turns: 3 } },
+    })
+    assert.match(foreign.body.warnings[0], /has no option "max_turns" and ignores it; its options are /)
     const short = JSON.parse(await succeed(['workspace', 'create', 'short', '--runtime', 'claude', '-o', 'json']))
     assert.equal(short.runtime, 'claude-code')
     const quiet = await platform.request('POST', '/workspaces', { name: 'quiet', runtime: 'mock' })

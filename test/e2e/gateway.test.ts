@@ -1,10 +1,11 @@
 /** `molecule gateway`, `molecule channel` and `molecule pair` as people type them, with a chat program on a socket. */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { createFakeProgram } from '../fakes/agents/fake-program.ts'
 import type { ChatService } from '../fakes/chat-service.ts'
 import { startLineService } from '../fakes/line-service.ts'
 import { runCommand, startCommand } from '../harness/command.ts'
@@ -92,6 +93,47 @@ test('GW-1 BK-8 a wrong token, an unknown backend and a backend that cannot run 
   const missing = await run({ AGENT_BACKEND: 'codex', BACKEND_CLI_PATH: '/nowhere/codex' })
   assert.equal(missing.code, 1)
   assert.match(missing.err, /the backend codex cannot run here: .*\/nowhere\/codex/)
+})
+
+test('GW-1 AG-15 at each start the environment is the whole truth, and what the backend ignores is named', async (t) => {
+  const { service, home } = await setUp(t)
+  const codex = createFakeProgram('codex')
+  const bin = join(home, 'bin')
+  mkdirSync(bin)
+  writeFileSync(join(bin, 'codex'), `#!/bin/sh\nexec ${codex.path} "$@"\n`, { mode: 0o755 })
+  const base = {
+    ...{ MOLECULE_HOME: home, LINE_API_URL: service.apiUrl, LINE_CHANNEL_TOKEN: service.token, WORKING_DIR: home },
+    ...{ AGENT_BACKEND: 'codex', PATH: `${bin}:${process.env['PATH']}` },
+  }
+  const settingsAfter = async (env: Record<string, string>) => {
+    const command = startCommand(t, ['gateway'], { env: { ...base, ...env } })
+    await command.waitForOutput(/Let them in/)
+    const { out } = await runCommand(['workspace', 'inspect', 'gateway', '-o', 'json'], {
+      env: { MOLECULE_HOME: home },
+    })
+    const channels = await runCommand(['channel', 'list', '-o', 'json'], { env: { MOLECULE_HOME: home } })
+    process.kill(JSON.parse(readFileSync(join(home, 'platform.json'), 'utf8')).pid, 'SIGTERM')
+    const { err } = await command.ended()
+    const { runtime, model, permission, runtime_config } = JSON.parse(out)
+    return { err, runtime, model, permission, runtime_config, people: JSON.parse(channels.out)[0].allowed_people }
+  }
+  const first = await settingsAfter({
+    ...{ BACKEND_CLI_PATH: codex.path, BACKEND_MODEL: 'gpt-7', ALLOWED_TOOLS: 'shell', PERMISSION: 'bypass' },
+    ...{ BACKEND_MAX_TURNS: '10', QUERY_TIMEOUT_MS: '1000', LINE_ALLOWED_USERS: 'ada' },
+  })
+  assert.deepEqual([first.runtime, first.model, first.permission, first.people], ['codex', 'gpt-7', 'bypass', ['ada']])
+  assert.deepEqual(first.runtime_config, { bin: codex.path, allowed_tools: 'shell', timeout: '1000ms' })
+  const ignored = /the backend codex does not support BACKEND_MAX_TURNS and ignores it/
+  assert.match(first.err, ignored)
+  assert.match(readFileSync(join(home, 'molecule.log'), 'utf8'), ignored)
+  const second = await settingsAfter({ BACKEND_MODEL: '' })
+  assert.deepEqual([second.model, second.permission, second.people], [undefined, undefined, []])
+  assert.deepEqual(second.runtime_config, { timeout: '300000ms' })
+  assert.doesNotMatch(second.err, /does not support/)
+  const third = await settingsAfter({ AGENT_BACKEND: 'mock', ALLOWED_TOOLS: 'shell', BACKEND_MODEL: 'gpt-7' })
+  assert.deepEqual([third.runtime, third.model, third.runtime_config], ['mock', undefined, {}])
+  for (const name of ['ALLOWED_TOOLS', 'BACKEND_MODEL'])
+    assert.match(third.err, new RegExp(`the backend mock does not support ${name}`))
 })
 
 test('GW-1 the gateway runs by environment alone; a bad number warns, and a second start keeps its workspace', async (t) => {

@@ -74,6 +74,8 @@ function spawnCommand(args: readonly string[], options: RunCommandOptions) {
 export interface StartedCommand {
   /** Waits until everything on stderr so far matches. */
   waitForErrors(pattern: RegExp): Promise<void>
+  /** The same for stdout. */
+  waitForOutput(pattern: RegExp): Promise<void>
   ended(): Promise<CommandResult>
 }
 
@@ -85,15 +87,24 @@ export function startCommand(t: TestContext, args: readonly string[], options: R
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
     err += chunk
   })
-  const closed = Promise.all([text(child.stdout), once(child, 'close')])
+  let out = ''
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    out += chunk
+  })
+  const closed = once(child, 'close')
   return {
+    waitForOutput: (pattern) =>
+      waitUntil(
+        () => pattern.test(out),
+        () => `stdout is ${pattern}; it is ${JSON.stringify(out)}, stderr ${JSON.stringify(err)}`,
+      ),
     waitForErrors: (pattern) =>
       waitUntil(
         () => pattern.test(err),
         () => `stderr is ${pattern}; it is ${JSON.stringify(err)}`,
       ),
     async ended() {
-      const [out] = await within(closed, () => `${args.join(' ')} ends; stderr is ${JSON.stringify(err)}`)
+      await within(closed, () => `${args.join(' ')} ends; stderr is ${JSON.stringify(err)}`)
       return { code: child.exitCode, out, err }
     },
   }

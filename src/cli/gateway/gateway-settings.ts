@@ -3,7 +3,8 @@
  * its default; a token that is missing is an error that says how to get one.
  */
 import { resolve } from 'node:path'
-import { resolveBackendName } from '../../backends/backends.ts'
+import type { BackendDefinition } from '../../backends/backend.ts'
+import { builtinBackends } from '../../backends/backends.ts'
 import type { ChannelKind } from '../../doors/chat/channel.ts'
 import { MoleculeError } from '../../errors.ts'
 import type { Environment } from '../terminal/terminal.ts'
@@ -17,14 +18,29 @@ export interface GatewayChannel {
 }
 
 export interface GatewaySettings {
-  readonly backend: string
-  readonly model?: string
-  readonly permission?: string
+  /** As it is set; undefined = the default backend. */
+  readonly backend: string | undefined
   readonly workingDir: string
-  /** Options of the backend; those that it does not have are left out by the caller. */
-  readonly options: Readonly<Record<string, string>>
+  /** What the variables of the agent say, by name; without those that are not set and have no default. */
+  readonly agent: Readonly<Partial<Record<AgentVariable, string>>>
+  /** The variables of the agent that are set. */
+  readonly given: readonly AgentVariable[]
   readonly channels: readonly GatewayChannel[]
 }
+
+/** The options of a backend that a variable may set: the first one that the backend has. */
+const AGENT_VARIABLES = {
+  BACKEND_CLI_PATH: ['bin', 'cmd'],
+  BACKEND_MODEL: ['model'],
+  BACKEND_MAX_TURNS: ['max_turns'],
+  ALLOWED_TOOLS: ['allowed_tools'],
+  QUERY_TIMEOUT_MS: ['timeout'],
+  PERMISSION: ['permission'],
+} as const
+
+type AgentVariable = keyof typeof AGENT_VARIABLES
+
+const AGENT_VARIABLE_NAMES = Object.keys(AGENT_VARIABLES) as AgentVariable[]
 
 const MAX_TURNS_DEFAULT = 25
 const TIMEOUT_MS_DEFAULT = 300_000
@@ -32,11 +48,10 @@ const TIMEOUT_MS_DEFAULT = 300_000
 export interface GatewayInput {
   readonly env: Environment
   readonly kinds: readonly ChannelKind[]
-  readonly backends: readonly string[]
   readonly warn: (sentence: string) => void
 }
 
-export function readGatewaySettings({ env, kinds, backends, warn }: GatewayInput): GatewaySettings {
+export function readGatewaySettings({ env, kinds, warn }: GatewayInput): GatewaySettings {
   // An empty variable counts as unset: compose files write "not given" that way.
   const read = (name: string) => env[name]?.trim() || undefined
   const readNumber = (name: string, fallback: number) => {
@@ -46,25 +61,40 @@ export function readGatewaySettings({ env, kinds, backends, warn }: GatewayInput
     warn(`${name} must be a whole number above 0, not ${JSON.stringify(text)}; ${fallback} is used`)
     return fallback
   }
-  const backend = resolveBackendName(read('AGENT_BACKEND'), backends)
-  const [bin, model, permission, allowedTools] = [
-    read('BACKEND_CLI_PATH'),
-    read('BACKEND_MODEL'),
-    read('PERMISSION'),
-    read('ALLOWED_TOOLS'),
-  ]
+  const given = AGENT_VARIABLE_NAMES.filter((name) => read(name) !== undefined)
   return {
-    backend,
-    ...(model !== undefined && { model }),
-    ...(permission !== undefined && { permission }),
+    backend: read('AGENT_BACKEND'),
     workingDir: resolve(read('WORKING_DIR') ?? '.'),
-    options: {
-      ...(bin !== undefined && { bin }),
-      ...(allowedTools !== undefined && { allowed_tools: allowedTools }),
-      max_turns: String(readNumber('BACKEND_MAX_TURNS', MAX_TURNS_DEFAULT)),
-      timeout: `${readNumber('QUERY_TIMEOUT_MS', TIMEOUT_MS_DEFAULT)}ms`,
+    agent: {
+      ...Object.fromEntries(given.map((name) => [name, read(name)])),
+      BACKEND_MAX_TURNS: String(readNumber('BACKEND_MAX_TURNS', MAX_TURNS_DEFAULT)),
+      QUERY_TIMEOUT_MS: `${readNumber('QUERY_TIMEOUT_MS', TIMEOUT_MS_DEFAULT)}ms`,
     },
+    given,
     channels: readChannels(kinds, read),
+  }
+}
+
+/** What the variables mean for one backend. */
+export interface AgentSettings {
+  /** By option of the backend. Null: no variable sets it, so it has its default, whatever an earlier start has stored. */
+  readonly options: Readonly<Record<string, string | null>>
+  /** Variables that are set and that the backend does not support. */
+  readonly ignored: readonly AgentVariable[]
+}
+
+export function agentSettingsFor(definition: BackendDefinition, { agent, given }: GatewaySettings): AgentSettings {
+  // An adapter gets the model with each turn and need not have an option for it.
+  const known = builtinBackends.includes(definition) ? definition.options : { model: '', ...definition.options }
+  const ofBackend = AGENT_VARIABLE_NAMES.map((name) => ({
+    name,
+    option: AGENT_VARIABLES[name].find((option) => Object.hasOwn(known, option)),
+  }))
+  const governed = AGENT_VARIABLE_NAMES.flatMap((name) => AGENT_VARIABLES[name])
+  const set = ofBackend.flatMap(({ name, option }) => (option === undefined ? [] : [[option, agent[name] ?? null]]))
+  return {
+    options: { ...Object.fromEntries(governed.map((option) => [option, null])), ...Object.fromEntries(set) },
+    ignored: ofBackend.flatMap(({ name, option }) => (option === undefined && given.includes(name) ? [name] : [])),
   }
 }
 

@@ -1,19 +1,30 @@
 /**
  * `molecule gateway`: the platform with one workspace and the bots that the environment names. It checks the tokens and the
- * backend before it starts anything, so that a wrong one ends with exit code 1 and one sentence.
+ * backend before it takes any message, so that a wrong one ends with exit code 1 and one sentence. At each start the
+ * environment is the whole truth: an option that no variable sets has its default again.
  */
-import { builtinBackends, createBackendRegistry } from '../../backends/backends.ts'
+import { listAdapterFolders } from '../../backends/adapters.ts'
+import {
+  type BackendRegistry,
+  builtinBackends,
+  createBackendRegistry,
+  longBackendName,
+  resolveBackendName,
+} from '../../backends/backends.ts'
 import { createPlatformClient, type PlatformClient } from '../../client/platform-client.ts'
 import { systemClock } from '../../clock.ts'
+import { loadDataDir } from '../../config/config.ts'
+import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
-import { createLog } from '../../log.ts'
+import { silentLog } from '../../log.ts'
 import { createProcesses } from '../../process/create-processes.ts'
 import { requireRunnable } from '../bridge/bridge.ts'
 import { CHANNEL_KINDS } from '../channel-kinds.ts'
+import { adaptersDirOf } from '../data-folder/adapter-record.ts'
 import { ownCommand } from '../terminal/own-command.ts'
 import { type Terminal, withoutUndefined } from '../terminal/terminal.ts'
-import { up } from '../up/up.ts'
-import { type GatewayChannel, type GatewaySettings, readGatewaySettings } from './gateway-settings.ts'
+import { type StartedPlatform, up } from '../up/up.ts'
+import { agentSettingsFor, type GatewayChannel, type GatewaySettings, readGatewaySettings } from './gateway-settings.ts'
 
 /** The workspace that the bots of the environment talk to. */
 const WORKSPACE_NAME = 'gateway'
@@ -25,59 +36,108 @@ export interface GatewayOptions {
 }
 
 export async function gateway({ terminal, verbose }: GatewayOptions): Promise<void> {
-  const registry = createBackendRegistry(builtinBackends)
   const kinds = await Promise.all(Object.values(CHANNEL_KINDS).map((load) => load()))
-  const given = readGatewaySettings({
-    ...{ env: terminal.env, kinds, backends: registry.names() },
-    warn: (sentence) => terminal.err(`warning: ${sentence}\n`),
-  })
-  const known = Object.keys(registry.get(given.backend).options)
-  const options = Object.fromEntries(Object.entries(given.options).filter(([key]) => known.includes(key)))
-  const settings: GatewaySettings = { ...given, options }
-  const log = createLog('silent', { write: () => undefined })
-  for (const { kind, token, apiUrl } of settings.channels) {
-    const service = { token, ...(apiUrl !== undefined && { apiUrl }), clock: systemClock, log }
-    const { steps } = await kind.check(service, AbortSignal.timeout(CHECK_MS_MAX))
-    for (const step of steps) terminal.err(`${step}\n`)
-  }
-  const processes = createProcesses({ owner: `gateway-${ulid()}`, clock: systemClock, log })
-  try {
-    const context = { processes, environment: withoutUndefined(terminal.env), clock: systemClock, log }
-    await requireRunnable(settings.backend, registry.build(settings.backend, settings.options, context))
-  } finally {
-    await processes.close()
-  }
+  const warnings: string[] = []
+  const settings = readGatewaySettings({ env: terminal.env, kinds, warn: (sentence) => warnings.push(sentence) })
+  for (const warning of warnings) terminal.err(`warning: ${warning}\n`)
+  await checkBefore(settings, terminal)
   // The gateway is reached by its bots: its port matters only to commands, which find it by the data folder.
   const port = terminal.env['MOLECULE_PORT'] || '0'
   await up({
     ...{ flags: { port }, verbose, terminal },
-    async onStarted(access) {
-      const names = await setUp(createPlatformClient(access), settings)
+    async beforeWork(started) {
+      const backend = resolveBackendName(settings.backend, started.backends.names())
+      const names = await setUp(started, { ...settings, backend })
       const approve = `${ownCommand(terminal.env)} pair approve <code>`
-      terminal.out(
-        `${names.join(', ')}: ${settings.backend} answers, in ${settings.workingDir}\nPeople who write to the bot get a code. Let them in: ${approve}\n`,
-      )
+      return `${names.join(', ')}: ${backend} answers, in ${settings.workingDir}\nPeople who write to the bot get a code. Let them in: ${approve}\n`
     },
   })
 }
 
-/** Makes the workspace and the channels equal to the settings; the names of the bots. */
-async function setUp(platform: PlatformClient, settings: GatewaySettings): Promise<string[]> {
-  const { backend, model, permission, workingDir, options } = settings
-  const body = {
-    ...{ runtime: backend, working_dir: workingDir, runtime_config: options },
-    ...(model !== undefined && { model }),
-    ...(permission !== undefined && { permission }),
+/** Everything that can be checked without a platform. */
+async function checkBefore(settings: GatewaySettings, { env, err }: Terminal): Promise<void> {
+  const registry = createBackendRegistry(builtinBackends)
+  const isBuiltin = settings.backend === undefined || registry.names().includes(longBackendName(settings.backend))
+  const folders = isBuiltin ? [] : await listAdapterFolders(adaptersDirOf(loadDataDir({ flags: {}, env })))
+  // Adapters are loaded by the platform alone, after it has named those that have changed.
+  const backend = folders.length > 0 ? undefined : resolveBackendName(settings.backend, registry.names())
+  for (const { kind, token, apiUrl } of settings.channels) {
+    const service = { token, ...(apiUrl !== undefined && { apiUrl }), clock: systemClock, log: silentLog }
+    const { steps } = await kind.check(service, AbortSignal.timeout(CHECK_MS_MAX))
+    for (const step of steps) err(`${step}\n`)
   }
+  if (backend !== undefined) await checkBackend(registry, { ...settings, backend }, withoutUndefined(env))
+}
+
+type NamedSettings = GatewaySettings & { readonly backend: string }
+
+async function checkBackend(
+  registry: BackendRegistry,
+  settings: NamedSettings,
+  environment: Readonly<Record<string, string>>,
+): Promise<void> {
+  const { options } = agentSettingsFor(registry.get(settings.backend), settings)
+  const processes = createProcesses({ owner: `gateway-${ulid()}`, clock: systemClock, log: silentLog })
+  try {
+    const context = { processes, environment, clock: systemClock, log: silentLog }
+    await requireRunnable(settings.backend, registry.build(settings.backend, withoutNulls(options), context))
+  } finally {
+    await processes.close()
+  }
+}
+
+/** Makes the workspace and the channels equal to the settings; the names of the bots. */
+async function setUp(started: StartedPlatform, settings: NamedSettings): Promise<string[]> {
+  const { backends, log } = started
+  const { backend, workingDir, channels } = settings
+  const { options, ignored } = agentSettingsFor(backends.get(backend), settings)
+  for (const name of ignored) log.warn({}, `the backend ${backend} does not support ${name} and ignores it`)
+  const platform = createPlatformClient(started)
+  const { model, permission, ...others } = options
+  const body = { runtime: backend, working_dir: workingDir }
   const existing = (await platform.listWorkspaces()).find(({ name }) => name === WORKSPACE_NAME)
+  const change = {
+    ...{ ...body, model: model ?? null, permission: permission ?? null },
+    // Keys that would win over those above.
+    runtime_config: { ...others, model: null, permission: null, working_dir: null },
+  }
+  const creation = {
+    ...{ ...body, name: WORKSPACE_NAME, runtime_config: withoutNulls(others) },
+    ...withoutNulls({ model: model ?? null, permission: permission ?? null }),
+  }
+  const check =
+    existing === undefined
+      ? await platform.checkWorkspace(creation)
+      : await platform.checkWorkspace(change, existing.id)
+  if (!check.ok) throw new MoleculeError('backend_missing', `the backend ${backend} cannot run here: ${check.reason}`)
   const { id } =
     existing === undefined
-      ? await platform.createWorkspace({ name: WORKSPACE_NAME, ...body })
-      : await platform.changeWorkspace(existing.id, body)
+      ? await platform.createWorkspace(creation)
+      : await platform.changeWorkspace(existing.id, change)
   const bots: string[] = []
-  for (const channel of settings.channels) bots.push(await addChannel(platform, channel, id))
+  for (const channel of channels) bots.push(await addChannel(platform, channel, id))
+  await warnOfOtherBots(platform, settings, { id, log })
   return bots
 }
+
+/** A bot of an earlier start answers on: it may also be one that `channel add` has made, so it is not removed here. */
+async function warnOfOtherBots(
+  platform: PlatformClient,
+  { channels }: GatewaySettings,
+  { id, log }: { readonly id: string; readonly log: StartedPlatform['log'] },
+): Promise<void> {
+  const named = channels.map(({ kind }) => kind.kind)
+  for (const { name, kind, workspace_id: workspaceId } of await platform.listChannels()) {
+    if (workspaceId !== id || named.includes(name)) continue
+    log.warn(
+      {},
+      `the ${kind} bot "${name}" is not in the environment and still answers; "molecule channel remove ${name}" removes it`,
+    )
+  }
+}
+
+const withoutNulls = (values: Readonly<Record<string, string | null>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== null))
 
 async function addChannel(platform: PlatformClient, channel: GatewayChannel, workspaceId: string): Promise<string> {
   const { kind, token, apiUrl, allowedPeople, allowedPlaces } = channel

@@ -3,10 +3,11 @@
  * failure says what to do. The first signal drains the running turns, the second stops them. No process is left behind.
  */
 import { join } from 'node:path'
+import type { BackendRegistry } from '../../backends/backends.ts'
 import { loadConfig, type PlatformConfig } from '../../config/config.ts'
 import { MoleculeError } from '../../errors.ts'
 import type { Checkpoint } from '../../inbox/inbox.ts'
-import { createLog, type MaskingLog } from '../../log.ts'
+import { createLog, type Log, type MaskingLog } from '../../log.ts'
 import { bootId, startTimeOf } from '../../process/identity.ts'
 import { type AdminToken, ensureAdminToken } from '../data-folder/admin-token.ts'
 import { type DataFolder, openDataFolder } from '../data-folder/data-folder.ts'
@@ -25,19 +26,28 @@ export interface UpOptions {
   readonly flags: Readonly<Record<string, string | undefined>>
   readonly verbose: boolean
   readonly terminal: Terminal
-  /** Runs once the platform is up, with its admin token; the platform stops when it rejects. */
-  readonly onStarted?: (access: { readonly url: string; readonly token: string }) => Promise<void>
+  /** Runs before the platform takes any work; the start fails when it rejects. Its text is printed after that of the start. */
+  readonly beforeWork?: (access: StartedPlatform) => Promise<string>
+}
+
+/** A platform that answers over HTTP and takes no work yet. */
+export interface StartedPlatform {
+  readonly url: string
+  /** The admin token. */
+  readonly token: string
+  readonly backends: BackendRegistry
+  readonly log: Log
 }
 
 /** Resolves when a signal has stopped the platform. */
-export async function up({ flags, verbose, terminal, onStarted }: UpOptions): Promise<void> {
+export async function up({ flags, verbose, terminal, beforeWork }: UpOptions): Promise<void> {
   const config = await loadConfig({ flags, env: terminal.env })
   const folder = openDataFolder(config.dataDir)
   const logFile = openLogFile({ path: join(config.dataDir, LOG_FILE), terminal, verbose })
   try {
     const log = createLog(config.logLevel, logFile)
     const settled = await settleFolder({ dataDir: config.dataDir, as: flags['as'], terminal })
-    await run({ config, folder, settled, log, terminal, onStarted })
+    await run({ config, folder, settled, log, terminal, beforeWork })
   } finally {
     logFile.close()
     folder.release()
@@ -50,14 +60,14 @@ async function run({
   settled,
   log,
   terminal,
-  onStarted,
+  beforeWork,
 }: {
   config: PlatformConfig
   folder: DataFolder
   settled: SettledFolder
   log: MaskingLog
   terminal: Terminal
-  onStarted: UpOptions['onStarted']
+  beforeWork: UpOptions['beforeWork']
 }): Promise<void> {
   if (folder.mended.length > 0)
     log.warn(
@@ -76,28 +86,26 @@ async function run({
   const stop = listenForStopSignals(terminal.env)
   try {
     const environment = terminal.env
-    const options = {
+    let prepared = ''
+    const options: WireOptions = {
       config,
       adminToken: adminToken.token,
       folder: settled,
       log,
       environment,
+      async beforeWork(access) {
+        prepared = (await beforeWork?.({ ...access, token: adminToken.token, log })) ?? ''
+      },
       ...crashPoint(environment),
     }
     const platform = await startPlatform(options)
     const identity = { startTime: (await startTimeOf(process.pid)) ?? '', bootId: await bootId() }
     folder.announce({ pid: process.pid, url: platform.url, startedAt: new Date().toISOString(), ...identity })
-    terminal.out(startText(platform, adminToken, { config, env: environment }))
+    terminal.out(startText(platform, adminToken, { config, env: environment }) + prepared)
     log.info(
       { url: platform.url, grpcPort: platform.grpcPort, pid: process.pid, dataDir: config.dataDir },
       'the platform is up',
     )
-    try {
-      await onStarted?.({ url: platform.url, token: adminToken.token })
-    } catch (error) {
-      await platform.close(0)
-      throw error
-    }
     const signal = await stop.first
     log.info({ signal, drainMs: config.drainMs }, 'the platform is stopping')
     const announce = async () =>
