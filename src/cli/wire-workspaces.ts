@@ -40,6 +40,8 @@ export interface WireWorkspacesOptions {
   readonly childEnvironment?: ChildEnvironment
   /** Adds a note to the activity of a workspace; default: none is kept. */
   readonly addNote?: LocalInbox['activity']['addNote']
+  /** Lets the messages that wait for a limit of the workspace look again; default: none waits. */
+  readonly limitsChanged?: (workspaceId: string) => Promise<void>
   /** Why a turn must wait for a budget; default: there are no budgets. */
   readonly checkBudget?: LocalInbox['budgets']['check']
   readonly check: (runtime: string, options: Readonly<Record<string, string>>) => Promise<BackendCheck>

@@ -98,7 +98,7 @@ export async function wire(options: WireOptions): Promise<Platform> {
   }
   const { addNote } = localInbox.activity
   const parts = { store, clock, log, host, dataDir: config.dataDir, ...checks, childEnvironment, addNote }
-  const wired = wireWorkspaces({ ...parts, ...backendTraits, checkBudget: localInbox.budgets.check })
+  const wired = wireWorkspaces({ ...parts, ...backendTraits, ...limitsOf(localInbox) })
   await noteAdapterChanges(adapterChanges, { workspaces: wired.workspaces, addNote })
   const runtime = createRuntime({
     inbox: localInbox.inbox,
@@ -189,6 +189,12 @@ async function wireInbox(options: Omit<LocalInboxOptions, 'keepSession' | 'keepS
   if (lost > 0) log.warn({ turns: lost }, 'turns interrupted by a crash will run again')
   return localInbox
 }
+
+/** How the workspaces ask for a budget, and say that a limit has changed. */
+const limitsOf = ({ budgets, queues }: LocalInbox) => ({
+  checkBudget: budgets.check,
+  limitsChanged: queues.limitsChanged,
+})
 
 /** A new run of this host begins: its processes of an earlier run are dead, so their tokens are refused. */
 async function wireConversationTokens(store: Store, host: string): Promise<ConversationTokens> {

@@ -308,7 +308,7 @@ export interface ApiAnswers {
   /** Everything that waits for a person; "workspace_id" filters, "after" reads the next page. */
   readonly 'GET /needs-you': {
     readonly needs_you: readonly {
-      readonly kind: 'permission' | 'question' | 'dead_letter' | 'delivery' | 'damaged_reply' | 'login' | 'workspace' | 'budget' | 'pairing' | 'schedule'
+      readonly kind: 'permission' | 'question' | 'dead_letter' | 'delivery' | 'damaged_reply' | 'login' | 'workspace' | 'budget' | 'turn_limit' | 'pairing' | 'schedule'
       readonly id: string
       /** Empty for a pairing with a bot that has no workspace of its own. */
       readonly workspace_id: string

@@ -5,7 +5,7 @@
 import { MoleculeError } from '../errors.ts'
 import type { BudgetAsk, Need, NeedKind, NeedSource, NeedSummary } from '../inbox/owners.ts'
 import { nextUsd } from '../usd.ts'
-import type { Workspace, WorkspaceLoad, Workspaces } from '../workspaces/workspace.ts'
+import { TURNS_PER_HOUR_DEFAULT, type Workspace, type WorkspaceLoad, type Workspaces } from '../workspaces/workspace.ts'
 
 /** A page with this many needs, or this many characters of text, asks no further source. */
 const NEEDS_MAX = 100
@@ -20,6 +20,8 @@ export interface NeedsYouQuery {
 export interface NamedNeed extends Need {
   /** Absent when the workspace is deleted. */
   readonly workspaceName?: string
+  /** Of a turn limit: `max_turns_per_hour` now. */
+  readonly turnsPerHourMax?: number
 }
 
 export interface NeedsYouPage {
@@ -54,12 +56,12 @@ export function createNeedsYou(sources: readonly NeedSource[], workspaces: Pick<
   return {
     async list({ workspaceId, after }) {
       const all = await readWorkspaces(workspaceId)
-      const names = new Map(all.map(({ id, name }) => [id, name]))
+      const byId = new Map(all.map((workspace) => [workspace.id, workspace]))
       const { count } = await summarize(all, workspaceId)
       const { needs, next } = await readPage([...sources, ...workspaceSources(all)], { workspaceId, after })
       const named = needs.map((need) => {
-        const workspaceName = names.get(need.workspaceId)
-        return workspaceName === undefined ? need : { ...need, workspaceName }
+        const workspace = byId.get(need.workspaceId)
+        return workspace === undefined ? need : { ...need, workspaceName: workspace.name, ...limitOf(need, workspace) }
       })
       return { needs: named, count, ...(next !== undefined && { next }) }
     },
@@ -123,6 +125,11 @@ export function needOfWorkspace(workspace: Workspace & Partial<WorkspaceLoad>): 
   if (status === 'failed') return need('workspace', statusReason ?? 'it cannot run')
   if (status !== 'offline' || queueDepth === 0) return undefined
   return need('workspace', `it is offline and ${waiting}${statusReason === undefined ? '' : `: ${statusReason}`}`)
+}
+
+function limitOf({ kind }: Need, { runtimeConfig }: Workspace): Pick<NamedNeed, 'turnsPerHourMax'> {
+  if (kind !== 'turn_limit') return {}
+  return { turnsPerHourMax: Number(runtimeConfig['max_turns_per_hour']) || TURNS_PER_HOUR_DEFAULT }
 }
 
 /** The amount that every door suggests for a budget that is spent. */

@@ -406,5 +406,7 @@ export interface WorkspaceQueues {
   /** Pauses the queue and cancels the task of every running turn, in one transaction; the ids of those tasks. */
   stop(workspaceId: string): Promise<readonly string[]>
   resume(workspaceId: string): Promise<void>
+  /** A limit of the workspace changed: what waits for one (slots, turns of the hour, budget of the day) looks again now. */
+  limitsChanged(workspaceId: string): Promise<void>
   end(workspaceId: string, failure: Failure): Promise<number>
 }

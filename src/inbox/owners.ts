@@ -151,6 +151,7 @@ export type NeedKind =
   | 'login'
   | 'workspace'
   | 'budget'
+  | 'turn_limit'
   | 'pairing'
   | 'schedule'
 

@@ -31,6 +31,7 @@ function openLifecycle(t: TestContext) {
   const queues: WorkspaceQueues = {
     pause: (id, { now }) => note(`pause ${id} ${now}`),
     resume: (id) => note(`resume ${id}`),
+    limitsChanged: (id) => note(`limits ${id}`),
     async stop(id) {
       calls.push(`stop ${id}`)
       return ['task 1']

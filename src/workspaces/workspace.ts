@@ -12,6 +12,8 @@ export const SHORT_TEXT_CHARACTERS_MAX = 200
 export const HIDDEN_SECRET = '[hidden]'
 export const ATTEMPTS_MAX = 100
 export const SLOTS_MAX = 1000
+/** `max_turns_per_hour` without a setting. */
+export const TURNS_PER_HOUR_DEFAULT = 60
 
 export const DEFAULT_TIER = 2
 /** Tier 1 means a sandbox. It is refused, because a workspace that says "sandboxed" and is not deceives its owner. */

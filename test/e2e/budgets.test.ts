@@ -169,6 +169,27 @@ test('TW-10 the budget of a day parks further messages of the workspace; a raise
   assert.deepEqual([bad.status, /max_cost_usd_per_day/.test(bad.body.error.message)], [400, true])
 })
 
+test('TW-10 RT-13 a PATCH that raises the budget of a day, or the concurrency, lets what waits for it go on', async (t) => {
+  const platform = await startPlatformFor(t)
+  const patch = async (id: string, body: object) =>
+    assert.equal((await platform.request('PATCH', `/workspaces/${id}`, body)).status, 200)
+  const daily = await mockWorkspace(platform, 'daily', { cost: '1', max_cost_usd_per_day: 1 })
+  await platform.send(daily, 'one')
+  const unpaid = await sendWithoutWaiting(platform, daily, 'two')
+  await waitUntil(async () => (await asked(platform)).length === 1, undefined, WAIT_MS)
+  await patch(daily, { runtime_config: { max_cost_usd_per_day: 5 } })
+  assert.equal(replyText(await waitForFinalTask(platform, daily, unpaid)), 'echo: two')
+  assert.deepEqual(await asked(platform), [])
+  const narrow = await platform.exec('read line; [ "$line" = stay ] && sleep 1000; echo "did $line"', {
+    name: 'narrow',
+  })
+  await sendWithoutWaiting(platform, narrow, 'stay')
+  const queued = await sendWithoutWaiting(platform, narrow, 'go')
+  await waitUntil(async () => /waiting for a free slot/.test(reasonText(await getTask(platform, narrow, queued))))
+  await patch(narrow, { max_concurrent_tasks: 2 })
+  assert.equal(replyText(await waitForFinalTask(platform, narrow, queued)), 'did go\n')
+})
+
 test('TW-10 a budget that is no amount is refused, not ignored', async (t) => {
   const platform = await startPlatformFor(t)
   const id = await mockWorkspace(platform, 'any', {})

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { startChatEndpoint } from '../fakes/chat-endpoint.ts'
 import { createExternalWorkspace, startBridge, temporaryHome } from '../harness/bridge.ts'
-import { startPlatform, startPlatformFor } from '../harness/platform.ts'
+import { replyText, startPlatform, startPlatformFor, waitForFinalTask } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 const endpoint = await startChatEndpoint()
@@ -54,6 +54,17 @@ test('AG-9 RT-3 RT-13 the platform keeps the history, shows the usage, and enfor
       return /2 turns an hour .* used up/.test(shown.result.status.message?.parts[0]?.text ?? '')
     })
     assert.equal(endpoint.calls.length, 2)
+    const needs = await platform.request('GET', `/needs-you?workspace_id=${body.id}`)
+    const [need] = needs.body.needs_you
+    assert.match(
+      need.reason,
+      /^its turns of this hour are used up \(max_turns_per_hour\): 1 message waits; .* or at once/,
+    )
+    const [{ name, label, method, path, body: raised }] = need.actions
+    assert.deepEqual([name, label, raised], ['more', 'Allow 4 an hour', { runtime_config: { max_turns_per_hour: 4 } }])
+    assert.equal((await platform.request(method, path, raised)).status, 200)
+    assert.equal(replyText(await waitForFinalTask(platform, body.id, id)), 'and now?')
+    assert.deepEqual((await platform.request('GET', `/needs-you?workspace_id=${body.id}`)).body.needs_you, [])
   } finally {
     await platform.dispose()
   }

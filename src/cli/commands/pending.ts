@@ -28,13 +28,14 @@ const ACTIONS: Readonly<Record<string, string>> = {
   resend: 'send an answer again that may not have arrived',
   approve: 'let a person talk to a bot; the messages that were held are answered',
   refuse: 'do not let a person talk to a bot; the messages that were held are dropped',
+  more: 'let a workspace run twice as many turns an hour; the messages that wait for that go on',
   check: 'check a workspace again after you logged its agent in or mended it',
 }
 
 const DONE: Readonly<Record<string, string>> = {
   ...{ allow: 'allowed', deny: 'denied', replay: 'replayed', discard: 'discarded', arrived: 'noted as arrived:' },
   ...{ resend: 'sending again', approve: 'approved', refuse: 'refused', check: 'checked' },
-  resume: 'resumed',
+  ...{ resume: 'resumed', more: 'allowed more turns an hour:' },
 }
 
 export const define: DefineCommand = (command, openContext) => {

@@ -112,6 +112,7 @@ function renderNeeds({ command, withOwnCommand }: CommandContext, needs: readonl
 /** The command that goes on. What loses or repeats something is shown first. */
 function wayOut({ kind, id, actions }: NeedView): string {
   if (kind === 'permission') return `allow ${id}`
+  if (kind === 'turn_limit') return `more ${id}`
   const amount = actions.find(({ name }) => name === 'raise')?.body?.['max_cost_usd']
   return amount === undefined ? `show ${id}` : `raise ${id} ${amount}`
 }

@@ -11,6 +11,7 @@ import { type NewLogEntry, recordChange } from '../read/event-log.ts'
 import { messagesOfTask } from '../read/task-messages.ts'
 import { type CanceledTask, cancel } from '../settle/cancel.ts'
 import { failTask } from '../settle/fail-task.ts'
+import { refreshReadiness } from './conversation-readiness.ts'
 import { LEASE_COLUMNS, type LeaseRow, toLeaseKey } from './lease-rows.ts'
 import { lockWorkspace } from './lock-workspace.ts'
 
@@ -39,6 +40,11 @@ export function createWorkspaceQueues(context: InboxContext, lookForWork: () => 
     },
     async resume(workspaceId) {
       await store.write(() => setPaused(workspaceId, 0), workspaceId)
+      store.notify([workspaceId])
+      lookForWork()
+    },
+    async limitsChanged(workspaceId) {
+      await store.write(() => wakeHeld(workspaceId), workspaceId)
       store.notify([workspaceId])
       lookForWork()
     },
@@ -82,6 +88,20 @@ function* setPaused(workspaceId: string, paused: 0 | 1): Transaction<void> {
     paused,
   ])
   if (rows.length === 0) throw new MoleculeError('not_found', `there is no workspace ${workspaceId}`)
+}
+
+/**
+ * Every message that was parked before its turn began is ready: a released message has a time in the future for no other
+ * reason. Its next brief decides again, and parks it again where the limit still holds.
+ */
+function* wakeHeld(workspaceId: string): Transaction<void> {
+  yield* together([lockWorkspace(workspaceId)])
+  const woken = yield* sql<{ conversation_id: string }>(
+    `update messages set ready_at = now_ms() where workspace_id = $1 and state = 'queued' and outcome = 'released'
+       and ready_at > now_ms() returning conversation_id`,
+    [workspaceId],
+  )
+  yield* together([...new Set(woken.map(({ conversation_id: id }) => id))].sort().map(refreshReadiness))
 }
 
 function* end(

@@ -27,7 +27,15 @@ const status = (text: string) => JSON.stringify({ parts: [{ text }, { data: 1 },
 
 test('CV-6 the kinds come with the most urgent one first', async (t) => {
   const { kinds } = await openNeeds(t)
-  assert.deepEqual(kinds, ['permission', 'question', 'budget', 'dead_letter', 'delivery', 'damaged_reply'])
+  assert.deepEqual(kinds, [
+    'permission',
+    'question',
+    'budget',
+    'turn_limit',
+    'dead_letter',
+    'delivery',
+    'damaged_reply',
+  ])
 })
 
 test('CV-6 a permission is counted while its own turn runs and nobody has answered', async (t) => {

@@ -2,6 +2,7 @@
  * What waits for a person, from the rows of the inbox: permissions, questions, budgets, dead letters, deliveries,
  * damaged replies. Each kind is a list of its own, the oldest first; the door joins them to one (`doors/needs-you.ts`).
  */
+import { formatWait } from '../../duration.ts'
 import type { Part } from '../../protocol/a2a.ts'
 import { restoreEnvelope } from '../../protocol/envelope.ts'
 import { DAMAGED } from '../../protocol/stored-reply.ts'
@@ -33,7 +34,7 @@ export interface NeedSourcesOptions {
 
 /** The most urgent kind first: a permission expires, and a turn waits for it. */
 export function createNeedSources(store: Store, { pendingAsks, budgets }: NeedSourcesOptions): NeedSource[] {
-  const fromRows = <Row extends NeedRow>(
+  const fromRows = <Row extends ListedRow>(
     kind: Need['kind'],
     rows: NeedRows,
     toNeed: (row: Row) => Need,
@@ -57,6 +58,7 @@ export function createNeedSources(store: Store, { pendingAsks, budgets }: NeedSo
       summary: (workspaceId) => store.read(() => summarize(BUDGETS, workspaceId)),
       list: async (query) => ({ rows: (await budgets.list(query)).map(budgetNeed) }),
     },
+    fromRows('turn_limit', TURN_LIMITS, turnLimitNeed),
     fromRows('dead_letter', DEAD_LETTERS, deadLetterNeed),
     fromRows('delivery', DELIVERIES, deliveryNeed),
     fromRows('damaged_reply', DAMAGED_REPLIES, damagedReplyNeed),
@@ -95,10 +97,13 @@ interface NeedRows {
   readonly join: string
 }
 
-interface NeedRow {
+interface ListedRow {
   id: string
   workspace_id: string
   since: number
+}
+
+interface NeedRow extends ListedRow {
   task_id: string
 }
 
@@ -114,7 +119,7 @@ function* summarize(
   return { count: Number(row?.count ?? 0), mark: `${row?.count}.${row?.latest}.${row?.last}` }
 }
 
-function* listNeeds<Row extends NeedRow>(
+function* listNeeds<Row extends ListedRow>(
   rows: NeedRows,
   toNeed: (row: Row) => Need,
   { workspaceId = '', after }: Parameters<NeedSource['list']>[0],
@@ -185,6 +190,41 @@ function questionNeed(row: QuestionRow): Need {
     contextId: row.context_id,
     ...(text !== '' && { text }),
     ...(row.expires_in !== null && { expiresInMs: Math.max(0, row.expires_in) }),
+  }
+}
+
+/** Conversations whose next message waits for the turns of the hour: it was parked before its turn, and for no budget. */
+const WAITS_FOR_TURNS = `from conversations c join messages m on m.conversation_id = c.id and m.n > c.settled_n
+  where c.worker is null and c.ready_at > now_ms() and m.state = 'queued' and m.outcome = 'released'
+    and m.ready_at > now_ms() and not exists (select 1 from budget_waits w where w.message_id = m.id)`
+
+/** One need for each workspace. */
+const TURN_LIMITS: NeedRows = {
+  from: `from (select c.workspace_id, min(m.admitted_at) as since ${WAITS_FOR_TURNS} and (c.workspace_id = $1 or $1 = '')
+    group by c.workspace_id) n where true`,
+  id: 'n.workspace_id',
+  since: 'n.since',
+  bytes: '0',
+  columns: `(select count(*) ${WAITS_FOR_TURNS} and c.workspace_id = k.id) as waiting,
+    (select min(m.ready_at) - now_ms() ${WAITS_FOR_TURNS} and c.workspace_id = k.id) as wait_ms`,
+  join: '',
+}
+
+interface TurnLimitRow extends ListedRow {
+  waiting: number
+  wait_ms: number | null
+}
+
+function turnLimitNeed({ workspace_id: workspaceId, since, waiting, wait_ms: waitMs }: TurnLimitRow): Need {
+  const who = Number(waiting) === 1 ? '1 message waits' : `${waiting} messages wait`
+  const next = `the next one goes on in ${formatWait(waitMs ?? 0)}, or at once with a higher limit`
+  return {
+    kind: 'turn_limit',
+    // A workspace that cannot work is a need with the plain id.
+    id: `${workspaceId}.turns`,
+    workspaceId,
+    sinceMs: since,
+    reason: `its turns of this hour are used up (max_turns_per_hour): ${who}; ${next}`,
   }
 }
 

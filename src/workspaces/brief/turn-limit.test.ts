@@ -29,21 +29,23 @@ function setUp(t: TestContext, limit?: number) {
   }
   const isMetered = (runtime: string) => runtime === 'model'
   const makeBrief = withTurnLimit(async () => given, { store: { ...store, read }, clock, isMetered })
-  const brief = (messageId: string, workspaceId = 'ws_1') => makeBrief({ workspaceId, messageId, epoch: 1 })
+  const brief = (messageId: string, workspaceId = 'ws_1') => makeBrief({ workspaceId, messageId })
   const parkedMs = async (messageId: string, workspaceId?: string) =>
     (await brief(messageId, workspaceId)).parked?.afterMs
-  const end = (messageId: string, agoMs = 0, workspaceId = 'ws_1') =>
+  const retry = (messageId: string, attempt: Partial<Lease>) =>
+    makeBrief({ workspaceId: 'ws_1', messageId, ...{ failures: 0, losses: 0, ...attempt } })
+  const end = (messageId: string, agoMs = 0, { workspaceId = 'ws_1', epoch = 1 } = {}) =>
     store.write(() =>
       sql(
         `insert into turn_usage (message_id, epoch, workspace_id, task_id, outcome, ended_at)
-         values ($1, 1, $2, 't', 'done', now_ms() - $3)`,
-        [messageId, workspaceId, agoMs],
+         values ($1, $4, $2, 't', 'done', now_ms() - $3)`,
+        [messageId, workspaceId, agoMs, epoch],
       ),
     )
   const use = (other: Brief) => {
     given = other
   }
-  return { clock, brief, parkedMs, end, use, seen }
+  return { clock, brief, retry, parkedMs, end, use, seen }
 }
 
 test('RT-13 sixty turns an hour is the default; the next one waits with the reason', async (t) => {
@@ -101,11 +103,32 @@ test('RT-13 the wait ends when the oldest of the last turns is an hour old, and 
   await end('oldest', 50 * MINUTE_MS)
   await end('older', 40 * MINUTE_MS)
   await end('newest', 10 * MINUTE_MS)
-  for (const [index, ago] of [0, 1, 5].entries()) await end(`other ${index}`, ago * MINUTE_MS, 'ws_2')
+  for (const [index, ago] of [0, 1, 5].entries()) await end(`other ${index}`, ago * MINUTE_MS, { workspaceId: 'ws_2' })
   assert.equal(await parkedMs('now'), 20 * MINUTE_MS)
   assert.equal(await parkedMs('first', 'ws_3'), undefined)
   assert.equal(await parkedMs('second', 'ws_3'), undefined)
   assert.equal(await parkedMs('third', 'ws_3'), HOUR_MS)
+})
+
+test('RT-13 a further attempt at a message is no further turn, and none is counted', async (t) => {
+  const { clock, parkedMs, end, retry } = setUp(t, 2)
+  assert.equal(await parkedMs('a'), undefined)
+  await end('a')
+  for (const [epoch, attempt] of [
+    { failures: 1 },
+    { losses: 1 },
+    { interrupted: true },
+    { sessionRetried: true },
+    { parked: { times: 1, sinceMs: 5 } },
+  ].entries()) {
+    assert.equal((await retry('a', attempt)).parked, undefined)
+    await end('a', 0, { epoch: epoch + 2 })
+  }
+  assert.equal(await parkedMs('b'), undefined, 'one turn of two is used')
+  assert.equal((await retry('a', { failures: 2 })).parked, undefined, 'the hour is used up, and the attempt runs')
+  assert.equal((await retry('a', { failures: 2 })).metered, true)
+  clock.advance(10 * MINUTE_MS)
+  assert.equal(await parkedMs('c'), 50 * MINUTE_MS)
 })
 
 test('RT-13 a running turn is not forgotten when another one of its workspace has ended', async (t) => {
@@ -123,8 +146,8 @@ test('RT-13 a turn below the limit costs one query, whatever ended before the ho
   const { parkedMs, end, seen } = setUp(t, 1)
   await end('before the hour', HOUR_MS)
   await end('long before', 2 * HOUR_MS)
-  await end('elsewhere', 0, 'ws_2')
-  await end('also elsewhere', 0, 'ws_2')
+  await end('elsewhere', 0, { workspaceId: 'ws_2' })
+  await end('also elsewhere', 0, { workspaceId: 'ws_2' })
   assert.equal(await parkedMs('a'), undefined)
   assert.equal(seen.reads, 1)
 })

@@ -1,24 +1,22 @@
 /**
  * Enforces `max_turns_per_hour` of a workspace. Only turns of model agents count; a shell command or the mock costs no
  * money and no query. The limit is part of the brief, so it holds for bridges too. Ended turns are counted from their
- * rows, so that a restart forgets none; running turns are counted in memory. A turn over the limit is parked.
+ * rows, so that a restart forgets none; running turns are counted in memory. A turn over the limit is parked. A further
+ * attempt at a message is no further turn: a provider that fails must not use up the hour.
  */
 import type { Clock } from '../../clock.ts'
-import { leaseId } from '../../inbox/inbox.ts'
+import type { Lease } from '../../inbox/inbox.ts'
 import type { Brief } from '../../protocol/brief.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
+import { TURNS_PER_HOUR_DEFAULT } from '../workspace.ts'
 
 const HOUR_MS = 3600_000
-export const TURNS_PER_HOUR_DEFAULT = 60
 /** The shortest time to park: a parked message comes back as a lease, and a lease costs a transaction. */
 const PARK_MS_MIN = 1000
 
 /** The fields of a lease that the limit depends on. */
-interface TurnKey {
-  readonly workspaceId: string
-  readonly messageId: string
-  readonly epoch: number
-}
+type TurnKey = Pick<Lease, 'workspaceId' | 'messageId'> &
+  Partial<Pick<Lease, 'failures' | 'losses' | 'interrupted' | 'sessionRetried' | 'parked'>>
 
 export interface TurnLimitOptions {
   readonly store: Store
@@ -42,6 +40,7 @@ export function withTurnLimit<K extends TurnKey, B>(
     const { max_turns_per_hour: given, ...options } = brief.options
     const limit = Number(given) || TURNS_PER_HOUR_DEFAULT
     const metered = { ...brief, options, metered: true }
+    if (isFurtherAttempt(key)) return metered
     const count = await store.read(() => countRecentTurns(key.workspaceId, limit))
     // No await between a read and its recordStart: two turns could otherwise both take the last place.
     if (count + (started.get(key.workspaceId)?.size ?? 0) < limit) {
@@ -61,6 +60,14 @@ export function withTurnLimit<K extends TurnKey, B>(
   }
 }
 
+const isFurtherAttempt = ({
+  failures = 0,
+  losses = 0,
+  interrupted = false,
+  sessionRetried = false,
+  parked,
+}: TurnKey): boolean => failures > 0 || losses > 0 || interrupted || sessionRetried || parked !== undefined
+
 function park(limit: number, waitMs: number): NonNullable<Brief['parked']> {
   const afterMs = Math.max(PARK_MS_MIN, Math.ceil(waitMs))
   const minutes = Math.ceil(afterMs / 60_000)
@@ -69,7 +76,7 @@ function park(limit: number, waitMs: number): NonNullable<Brief['parked']> {
 }
 
 /**
- * The start time of each turn that this process started, by workspace and lease. Entries are pruned when the limit is
+ * The start time of each turn that this process started, by workspace and message. Entries are pruned when the limit is
  * reached, so a workspace never has more of them than its limit.
  */
 type StartedTurns = Map<string, Map<string, number>>
@@ -89,21 +96,24 @@ function pruneStarted(
 
 function recordStart(started: StartedTurns, key: TurnKey, nowMs: number): void {
   const turns = started.get(key.workspaceId) ?? new Map<string, number>()
-  turns.set(leaseId(key), nowMs)
+  turns.set(key.messageId, nowMs)
   started.set(key.workspaceId, turns)
 }
 
 interface EndedTurn {
-  /** `leaseId` of the turn. */
+  /** Its message. */
   readonly id: string
   readonly ageMs: number
 }
 
+/** Of the messages whose first attempt ended in the last hour, that attempt. */
+const FIRST_ATTEMPTS = `from turn_usage u where u.workspace_id = $1 and u.ended_at > now_ms() - ${HOUR_MS}
+  and not exists (select 1 from turn_usage before where before.message_id = u.message_id and before.epoch < u.epoch)`
+
 /** Counts the ended turns of the last hour. That is nearly always enough to decide, and it loads no rows. */
 function* countRecentTurns(workspaceId: string, limit: number): Transaction<number> {
   const [row] = yield* sql<{ turns: number }>(
-    `select count(*) as turns from (select 1 as turn from turn_usage
-       where workspace_id = $1 and ended_at > now_ms() - ${HOUR_MS} limit $2) lately`,
+    `select count(*) as turns from (select 1 as turn ${FIRST_ATTEMPTS} limit $2) lately`,
     [workspaceId, limit],
   )
   return row?.turns ?? 0
@@ -111,13 +121,9 @@ function* countRecentTurns(workspaceId: string, limit: number): Transaction<numb
 
 /** The latest ended turns of the last hour, at most as many as the limit. */
 function* listRecentTurns(workspaceId: string, limit: number): Transaction<EndedTurn[]> {
-  const rows = yield* sql<{ message_id: string; epoch: number; age: number }>(
-    `select message_id, epoch, now_ms() - ended_at as age from turn_usage
-     where workspace_id = $1 and ended_at > now_ms() - ${HOUR_MS} order by ended_at desc limit $2`,
+  const rows = yield* sql<{ message_id: string; age: number }>(
+    `select u.message_id, now_ms() - u.ended_at as age ${FIRST_ATTEMPTS} order by u.ended_at desc limit $2`,
     [workspaceId, limit],
   )
-  return rows.map(({ message_id, epoch, age }) => ({
-    id: leaseId({ messageId: message_id, epoch }),
-    ageMs: age,
-  }))
+  return rows.map(({ message_id: id, age: ageMs }) => ({ id, ageMs }))
 }

@@ -1,5 +1,5 @@
 /** Default and meaning of every key of `config.yaml`, for docs/configuration.md. A key without a row does not compile. */
-import { TURNS_PER_HOUR_DEFAULT } from '../brief/turn-limit.ts'
+import { TURNS_PER_HOUR_DEFAULT } from '../workspace.ts'
 import {
   type configSchema,
   DEFAULT_ATTEMPTS,

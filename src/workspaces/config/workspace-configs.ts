@@ -39,6 +39,8 @@ export interface WorkspaceConfigsOptions {
   readonly log: Log
   /** Adds a note to the activity of a workspace; default: none is kept. */
   readonly addNote?: (workspaceId: string, note: ConfigNote) => Promise<unknown>
+  /** Called after each change, because it may have raised a limit that messages wait for; default: none waits. */
+  readonly limitsChanged?: (workspaceId: string) => Promise<void>
 }
 
 export interface ConfigNote {
@@ -120,6 +122,7 @@ export function createWorkspaceConfigs(options: WorkspaceConfigsOptions): Worksp
       } finally {
         saving.delete(id)
       }
+      await options.limitsChanged?.(id)
       known.delete(id)
     },
     async recheckAll(signal) {
@@ -157,6 +160,8 @@ async function reloadConfig(id: string, stamp: string, options: ReloadOptions): 
     if (stored.tier === SANDBOX_TIER) throw noSandbox(id)
     if (stamp !== '' && isOutside()) await noteChange(id, describeOutsideChange(stored, validated.config), options)
     await mirror(id, { stored, validated }, options)
+    // A change by hand; a change through the API comes from `save`.
+    if (stored.configHash !== configHash && !options.isOwn(configHash)) await options.limitsChanged?.(id)
     const { checked } = validated
     if (!checked.ok) log.warn({ workspaceId: id, reason: checked.reason }, 'the backend of a workspace cannot run')
     return undefined

@@ -59,6 +59,26 @@ export function needTests(harness: InboxHarness): void {
     assert.equal((await source('permission').summary(id)).count, 0)
   })
 
+  test('RT-13 CV-6 messages that wait for the turns of the hour are one need of their workspace, until the limit changes', async () => {
+    const id = await harness.workspace(2)
+    assert.equal((await source('turn_limit').summary(id)).count, 0)
+    const parked = { afterMs: 1_500_000, said: { parts: [{ text: 'waiting' }] } }
+    await settled(id, { type: 'released', interrupted: false, parked })
+    await settled(id, { type: 'retry', failure, afterMs: 1_500_000, reason: 'failure', interrupted: false })
+    const reason =
+      /^its turns of this hour are used up \(max_turns_per_hour\): 1 message waits; the next one goes on in 25 min, or at once with a higher limit$/
+    const [need, more] = await listed('turn_limit', id)
+    assert.match(need?.reason ?? '', reason)
+    assert.deepEqual([need?.id, need?.workspaceId, more], [`${id}.turns`, id, undefined])
+    const one = await source('turn_limit').summary(id)
+    await settled(id, { type: 'released', interrupted: false, parked })
+    assert.match((await listed('turn_limit', id))[0]?.reason ?? '', /2 messages wait/)
+    assert.equal(one.count, 1)
+    await harness.local.queues.limitsChanged(id)
+    assert.deepEqual(await listed('turn_limit', id), [])
+    assert.equal((await source('turn_limit').summary(id)).count, 0)
+  })
+
   test('CV-6 a dead letter is a need until it is replayed or discarded, the oldest first, page by page', async () => {
     const id = await harness.workspace()
     for (let count = 0; count < 3; count++) await settled(id, { type: 'dead', failure })

@@ -1,8 +1,9 @@
 /** The queue of a workspace as a whole: pause, stop, resume, end. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Outcome } from '../../../src/inbox/inbox.ts'
 import { letterTo } from '../../fakes/letters.ts'
-import { done, hasCode, type InboxHarness } from './harness.ts'
+import { done, failure, hasCode, type InboxHarness } from './harness.ts'
 
 const DELETED = { code: 'canceled', message: 'the workspace was deleted' }
 const MINUTE_MS = 60_000
@@ -11,6 +12,52 @@ export function queueTests(harness: InboxHarness): void {
   pauseTests(harness)
   stopTests(harness)
   endTests(harness)
+  limitTests(harness)
+}
+
+function limitTests(harness: InboxHarness): void {
+  const parked = { afterMs: 3_000_000, said: { parts: [{ text: 'waiting: the 1 turns an hour are used up' }] } }
+
+  test('RT-13 TW-10 a changed limit wakes what waits for one at once, and no message that waits for its next attempt', async () => {
+    const [id, other] = [await harness.workspace(3), await harness.workspace()]
+    const { reception, queues, inbox } = harness.local
+    const hold = async (workspaceId: string, outcome: Outcome) => {
+      const { taskId } = await reception.admit(letterTo(workspaceId))
+      await harness.withWorker(workspaceId, async (worker) => {
+        await inbox.settle(await worker.lease(), outcome)
+      })
+      return taskId
+    }
+    const released: Outcome = { type: 'released', interrupted: false, parked }
+    const held = [await hold(id, released), await hold(id, released)]
+    await hold(id, { type: 'retry', failure, afterMs: 3_000_000, reason: 'failure', interrupted: false })
+    await hold(other, released)
+    const openWorker = harness.worker(id)
+    assert.ok(await openWorker.idle())
+    await queues.limitsChanged(id)
+    const woken = [await openWorker.lease(), await openWorker.lease()]
+    assert.deepEqual(woken.map(({ taskId }) => taskId).sort(), held.sort())
+    assert.ok(await openWorker.idle())
+    for (const lease of woken) await inbox.settle(lease, done('ok'))
+    await openWorker.leave()
+    await harness.withWorker(other, async (worker) => assert.ok(await worker.idle()))
+  })
+
+  test('RT-13 TW-10 more slots run the waiting messages at once', async () => {
+    const id = await harness.workspace(1)
+    const { reception, queues, inbox } = harness.local
+    await harness.withWorker(id, async (worker) => {
+      await reception.admit(letterTo(id))
+      const first = await worker.lease()
+      const { taskId } = await reception.admit(letterTo(id))
+      assert.ok(await worker.idle())
+      await harness.sql('update workspace_load set slots = 2 where workspace_id = $1', id)
+      await queues.limitsChanged(id)
+      const second = await worker.lease()
+      assert.equal(second.taskId, taskId)
+      for (const lease of [first, second]) await inbox.settle(lease, done('ok'))
+    })
+  })
 }
 
 function pauseTests(harness: InboxHarness): void {

@@ -27,6 +27,8 @@ export function needTitle({ kind, workspace_name: name, permission }: NamedNeedV
       return 'A new person wants to talk to a bot'
     case 'schedule':
       return `A schedule of ${workspace} is paused`
+    case 'turn_limit':
+      return `${workspace} has used its turns of this hour`
     case 'budget':
       return `${workspace} has used its budget`
     default:

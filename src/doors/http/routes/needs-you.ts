@@ -5,6 +5,7 @@
  */
 import { z } from 'zod'
 import type { NeedKind } from '../../../inbox/owners.ts'
+import { TURNS_PER_HOUR_DEFAULT } from '../../../workspaces/workspace.ts'
 import { type NamedNeed, raiseSuggestion } from '../../needs-you.ts'
 import { budgetAskSchema, viewBudgetAsk } from './budgets.ts'
 import { pendingAskSchema, viewPendingAsk } from './pending-asks.ts'
@@ -28,6 +29,7 @@ const needSchema = z.strictObject({
     'login',
     'workspace',
     'budget',
+    'turn_limit',
     'pairing',
     'schedule',
   ]),
@@ -154,6 +156,11 @@ const ACTIONS: Readonly<Record<NeedKind, (need: NamedNeed) => NeedAction[]>> = {
     const toUsd = raiseSuggestion(budget ?? { limitUsd: 0, spentUsd: 0 })
     const raised = { decision: 'raise', max_cost_usd: toUsd }
     return [post(['raise', `Raise to $${toUsd}`], path, raised), post(['stop', 'Stop'], path, { decision: 'stop' })]
+  },
+  turn_limit({ workspaceId, turnsPerHourMax = TURNS_PER_HOUR_DEFAULT }) {
+    const body = { runtime_config: { max_turns_per_hour: 2 * turnsPerHourMax } }
+    const label = `Allow ${2 * turnsPerHourMax} an hour`
+    return [{ name: 'more', label, method: 'PATCH', path: `/workspaces/${workspaceId}`, body }]
   },
   pairing: ({ id }) => [
     post(['approve', 'Approve'], `/pairings/${id}/approve`),
