@@ -161,7 +161,7 @@ export const requirements: readonly Requirement[] = [
   built('RT-15', 'a new session after a lost one gets the stored conversation'),
   pending('RT-16', 'tool output, diffs and changed files are events of a turn'),
   built('RT-17', 'exec and stdio agents get prompt, history and files too'),
-  pending('RT-18', 'options are chosen by the probed version of a CLI'),
+  built('RT-18', 'options are chosen by the probed version of a CLI'),
 
   // Teamwork
   built('TW-1', 'each workspace has an MCP server with the teamwork tools'),

@@ -155,6 +155,11 @@ export interface Backend {
    * file of the user and leaves no process. Rejects if it cannot find out, e.g. for lack of time.
    */
   probe?(signal: AbortSignal): Promise<readonly Drift[]>
+  /**
+   * What does not work with the program that was found: one sentence each, with what the owner can do. People see it with
+   * the workspace. Starts nothing: it is known after `validate`, and a turn may learn more.
+   */
+  limits?(): readonly string[]
   close(): Promise<void>
 }
 
@@ -194,6 +199,8 @@ export interface BackendDefinition {
   readonly isFree?: boolean
   /** The version of the program with which it was tested. */
   readonly tested?: string
+  /** The oldest version with which it was tested, if that is another one. */
+  readonly testedFrom?: string
   /** Throws MoleculeError('bad_config') for invalid options. */
   create(options: BackendOptions, context: BackendContext): Backend
 }

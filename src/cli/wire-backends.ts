@@ -128,7 +128,8 @@ async function checkBackend(
 ): Promise<BackendCheck> {
   const validation = await validateAndClose(registry.build(runtime, options, context))
   const warnings = ignoredOptionWarnings(registry, { runtime, options })
-  const told = warnings.length > 0 && { warnings }
+  const { limits } = validation
+  const told = { ...(warnings.length > 0 && { warnings }), ...(limits.length > 0 && { limits }) }
   return validation.ok
     ? { ok: true, ...told }
     : { ok: false, reason: `${validation.problem}; ${validation.remedy}`, ...told }

@@ -8,6 +8,7 @@ import type { Lease } from '../inbox/inbox.ts'
 import type { LocalInbox } from '../inbox/local-inbox.ts'
 import type { Log } from '../log.ts'
 import type { Brief } from '../protocol/brief.ts'
+import type { RuntimeOptions } from '../runtime/runtime.ts'
 import type { Store } from '../store/store.ts'
 import { type ChildEnvironment, createBriefMaker } from '../workspaces/brief/brief-maker.ts'
 import { withBudgetCheck } from '../workspaces/brief/budget-check.ts'
@@ -18,6 +19,7 @@ import { withTurnLimit } from '../workspaces/brief/turn-limit.ts'
 import { createWorkspaceConfigs } from '../workspaces/config/workspace-configs.ts'
 import { createHomes } from '../workspaces/homes/homes.ts'
 import { createWorkspaceLifecycle } from '../workspaces/lifecycle.ts'
+import { createLimits } from '../workspaces/limits.ts'
 import { createLogins, type Logins, type LoginsOptions } from '../workspaces/logins.ts'
 import { createMemories } from '../workspaces/memories.ts'
 import { withRecall } from '../workspaces/memory/recall.ts'
@@ -71,6 +73,8 @@ export interface WiredWorkspaces {
   readonly brief: (lease: Lease) => Promise<Brief>
   readonly upkeep: WorkspaceUpkeep
   readonly logins: Logins
+  /** For the runtime, after each turn. */
+  readonly turnEnded: NonNullable<RuntimeOptions['onTurnEnd']>
   /** The parts that the HTTP door needs, once the runtime and the tokens exist. */
   createDoorParts(
     others: DoorPartsOptions,
@@ -92,6 +96,7 @@ export function wireWorkspaces(parts: WireWorkspacesOptions): WiredWorkspaces {
   const prompted = withSystemPrompt(briefing, { store, homes, isMetered, runsCommands, readsBrief })
   const logins = createLogins({ ...parts, homes, check: parts.checkLogin ?? (() => undefined) })
   const remembering = withEarlierConversation(withHistory(prompted, { store, usesHistory }), { store, keepsSessions })
+  const limits = createLimits(parts)
   const workspaces = createWorkspaces({ store, homes, configs })
   const memories = createMemories({ store, find: workspaces.get })
   const schedules = createSchedules({ store, nowMs: () => clock.nowMs() })
@@ -101,6 +106,10 @@ export function wireWorkspaces(parts: WireWorkspacesOptions): WiredWorkspaces {
   return {
     workspaces: withLoginCheck(workspaces, logins),
     logins,
+    turnEnded(id, outcome, found) {
+      logins.turnEnded(id, outcome)
+      if (found !== undefined) limits.turnEnded(id, found)
+    },
     brief,
     upkeep: createWorkspaceUpkeep({ ...parts, homes, configs, logins, memories }),
     createDoorParts: ({ localInbox, runtime, tokens }) => ({

@@ -44,6 +44,8 @@ export interface ApiAnswers {
       readonly runtime: string
       readonly status: 'provisioning' | 'online' | 'needs_login' | 'degraded' | 'offline' | 'paused' | 'failed'
       readonly status_reason?: string
+      /** What does not work with the program of its agent. Absent: all works. */
+      readonly limits?: readonly string[]
       readonly queue_depth?: number
       readonly running?: number
       readonly current_task?: string | null
@@ -86,6 +88,8 @@ export interface ApiAnswers {
     readonly runtime: string
     readonly status: 'provisioning' | 'online' | 'needs_login' | 'degraded' | 'offline' | 'paused' | 'failed'
     readonly status_reason?: string
+    /** What does not work with the program of its agent. Absent: all works. */
+    readonly limits?: readonly string[]
     readonly queue_depth?: number
     readonly running?: number
     readonly current_task?: string | null
@@ -130,6 +134,8 @@ export interface ApiAnswers {
     readonly runtime: string
     readonly status: 'provisioning' | 'online' | 'needs_login' | 'degraded' | 'offline' | 'paused' | 'failed'
     readonly status_reason?: string
+    /** What does not work with the program of its agent. Absent: all works. */
+    readonly limits?: readonly string[]
     readonly queue_depth?: number
     readonly running?: number
     readonly current_task?: string | null

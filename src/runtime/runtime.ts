@@ -44,8 +44,8 @@ export interface RuntimeOptions {
   readonly mask?: (text: string) => string
   readonly metrics?: Metrics
   readonly onCheckpoint?: (checkpoint: Checkpoint) => void
-  /** A turn has ended with this outcome, which is not stored yet. */
-  readonly onTurnEnd?: (workspaceId: string, outcome: Outcome) => void
+  /** A turn has ended with this outcome, which is not stored yet. `limits` is that of its backend, if it has begun. */
+  readonly onTurnEnd?: (workspaceId: string, outcome: Outcome, limits?: readonly string[]) => void
 }
 
 export interface Runtime {
@@ -91,7 +91,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         options.onCheckpoint?.('answered')
         const outcome = explainFailure(end.outcome, lease, { log, mask: options.mask ?? maskPatterns })
         if (options.metrics !== undefined) countTurn(options.metrics, outcome)
-        options.onTurnEnd?.(lease.workspaceId, outcome)
+        options.onTurnEnd?.(lease.workspaceId, outcome, end.limits)
         const settling = { inbox, clock, log, end: { ...end, outcome }, leaving: leaving.signal }
         return settleTurn(lease, settling, stop.signal)
       })

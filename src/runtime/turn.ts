@@ -49,6 +49,8 @@ export type TurnControls = Pick<TurnAsks, 'deliverAnswer'> & Pick<TurnWaits, 'se
 export interface TurnEnd {
   readonly outcome: Outcome
   readonly unsent: NumberedEvents
+  /** `Backend.limits` after the turn; absent if the turn did not begin or its backend has none to tell. */
+  readonly limits?: readonly string[]
 }
 
 const NOTHING_UNSENT: NumberedEvents = { from: 1, events: [] }
@@ -78,6 +80,7 @@ export async function runTurn(lease: Lease, context: TurnContext, signal: AbortS
   const facts = await readEvents(events, { turnLog, stall, keep })
   taken.giveBack()
   const unsent = await turnLog.unsent()
+  const limits = taken.backend.limits && { limits: taken.backend.limits() }
   const { end, usedTool } = facts
   const used = usageOfTurn(brief, facts.usage, context.clock.monotonicMs() - beganMs)
   if (end.type === 'failed') {
@@ -91,14 +94,14 @@ export async function runTurn(lease: Lease, context: TurnContext, signal: AbortS
     }
     if (outcome.type === 'released') logReleased(context, lease, end.error)
     const keepsArtifacts = outcome.type === 'dead' && facts.artifacts.length > 0
-    return { outcome: keepsArtifacts ? { ...outcome, artifacts: facts.artifacts } : outcome, unsent }
+    return { outcome: keepsArtifacts ? { ...outcome, artifacts: facts.artifacts } : outcome, unsent, ...limits }
   }
   const { session, artifacts } = facts
   // Leaves out an unchanged session: writing it again would sync one more page before the reply goes out.
   const changedSession = session === undefined || session === brief.sessionToken ? {} : { session }
   const notice = brief.earlierConversation?.notice
   const noticed = notice === undefined ? {} : { notice }
-  return { outcome: { ...end, artifacts, ...used, ...changedSession, ...noticed }, unsent }
+  return { outcome: { ...end, artifacts, ...used, ...changedSession, ...noticed }, unsent, ...limits }
 }
 
 /** The outcome without brief or backend: a retryable error releases the message, any other error is final. */

@@ -33,6 +33,8 @@ export interface HeartbeatReport {
   readonly uptime_seconds?: number
   /** One sentence that says what is wrong; empty = nothing. */
   readonly problem?: string
+  /** What does not work with the program of the agent, one sentence each. */
+  readonly limits?: readonly string[]
 }
 
 export interface PresenceInput {

@@ -23,6 +23,7 @@ type StoredWorkspaceFields = Pick<
   | 'workingDir'
   | 'runtimeConfig'
   | 'statusText'
+  | 'limits'
 >
 
 export interface WorkspaceRow {
@@ -64,8 +65,11 @@ export const toNumberedWorkspace = (row: WorkspaceRow): NumberedWorkspace => ({
 export function toWorkspace(row: WorkspaceRow): Workspace & WorkspaceLoad {
   const report = row.report === null ? undefined : (JSON.parse(row.report) as HeartbeatReport)
   const task = currentTask(row, report)
+  const settings = JSON.parse(row.settings) as WorkspaceSettings
+  // A bridge reports those of its own machine.
+  const limits = row.hosted === 1 ? settings.limits : report?.limits
   return {
-    ...(JSON.parse(row.settings) as WorkspaceSettings),
+    ...withoutLimits(settings),
     id: row.id,
     name: row.name,
     role: row.role,
@@ -87,10 +91,15 @@ export function toWorkspace(row: WorkspaceRow): Workspace & WorkspaceLoad {
     createdAtMs: row.created_at,
     queueDepth: row.waiting,
     running: row.running,
+    ...(limits !== undefined && limits.length > 0 && { limits }),
     ...(task !== undefined && { currentTask: task }),
     ...(row.since !== null && { currentSinceMs: row.since }),
     ...(Number(row.asked ?? 0) > 0 && { permissionsAsked: Number(row.asked) }),
   }
+}
+
+function withoutLimits({ limits: _, ...settings }: WorkspaceSettings): WorkspaceSettings {
+  return settings
 }
 
 const CURRENT_TASK_CHARACTERS_MAX = 120

@@ -3,6 +3,7 @@
  * permission, working folder and status text are stored only here. A workspace exists while it has a row in
  * `workspace_load`; its row in `workspaces` stays as a tombstone.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { MoleculeError } from '../errors.ts'
 import { isWorkspaceId } from '../ids.ts'
 import { withinPage } from '../store/page-budget.ts'
@@ -158,6 +159,16 @@ export function* setStatusText(id: string, text: string): Transaction<void> {
   yield* sql('update workspaces set settings = $2 where id = $1', [id, JSON.stringify(changed)])
 }
 
+/** Stores what a turn has shown not to work, until the backend is checked again. */
+export function* setLimits(id: string, limits: readonly string[]): Transaction<void> {
+  const [row] = yield* sql<{ settings: string }>('select settings from workspaces where id = $1', [id])
+  if (row === undefined) return
+  const { limits: before = [], ...settings } = JSON.parse(row.settings) as WorkspaceSettings
+  if (isDeepStrictEqual(before, limits)) return
+  const changed = limits.length === 0 ? settings : { ...settings, limits }
+  yield* sql('update workspaces set settings = $2 where id = $1', [id, JSON.stringify(changed)])
+}
+
 /** Prevents a cycle of parents: removing such a workspace with its children would never end. */
 function* requireNoCycle(id: string, parentId: string): Transaction<void> {
   yield* requireParent(parentId)
@@ -214,7 +225,7 @@ export const workspaceNotFound = (id: string): MoleculeError =>
   new MoleculeError('not_found', `there is no workspace ${id}`)
 
 function settingsText(
-  { config, configHash }: Pick<MirroredConfig, 'config' | 'configHash'>,
+  { config, configHash, checked: { limits = [] } }: MirroredConfig,
   storeOnly: StoreOnlySettings,
 ): string {
   const settings: WorkspaceSettings = {
@@ -229,6 +240,7 @@ function settingsText(
     ...(storeOnly.permission !== undefined && { permission: storeOnly.permission }),
     ...(storeOnly.team !== undefined && { team: storeOnly.team }),
     ...(storeOnly.statusText !== undefined && { statusText: storeOnly.statusText }),
+    ...(limits.length > 0 && { limits }),
   }
   return JSON.stringify(settings)
 }

@@ -65,6 +65,8 @@ export interface Workspace {
   readonly statusText?: StatusText
   readonly status: WorkspaceStatus
   readonly statusReason?: string
+  /** It works, and could do more: one sentence for each thing that does not work with the program of its agent. */
+  readonly limits?: readonly string[]
   readonly createdAtMs: number
 }
 
@@ -73,6 +75,8 @@ export const isExternal = ({ runtime }: { readonly runtime: string }): boolean =
 
 /** Whether the backend of a workspace can run on this machine, with the reason when it cannot. */
 export type BackendCheck = ({ readonly ok: true } | { readonly ok: false; readonly reason: string }) & {
+  /** What does not work with the program that was found. */
+  readonly limits?: readonly string[]
   /** For the owner: settings that have no effect. */
   readonly warnings?: readonly string[]
 }

@@ -267,7 +267,7 @@ test('AG-15 an option that cannot be honoured causes a warning with its name', (
 test('BK-8 validate reports version and path, or what to do when claude is missing', async (t) => {
   const signal = new AbortController().signal
   const validation = await setUp(t).backend.validate(signal)
-  assert.deepEqual(validation, { ok: true, version: '2.1.325', note: fake.path })
+  assert.deepEqual(validation, { ok: true, version: '2.1.327', note: fake.path })
   const missing = await setUp(t, { options: { bin: 'no-such-claude' } }).backend.validate(signal)
   assert.ok(!missing.ok)
   assert.match(missing.problem, /"claude-code": no-such-claude is not found on PATH/)

@@ -67,7 +67,7 @@ test('CL-3 doctor shows for each agent whether it is installed, its version, its
   program('gemini', 'echo broken >&2; exit 7')
   const { code, of } = await doctor()
   const found = of('agents', 'claude')
-  assert.deepEqual([found.verdict, found.text], ['note', '2.1.325: speaks as expected; no log-in found'])
+  assert.deepEqual([found.verdict, found.text], ['note', '2.1.327: speaks as expected; no log-in found'])
   assert.match(found.remedy ?? '', /log in/)
   assert.deepEqual([of('agents', 'codex').verdict, of('agents', 'codex').text], ['note', 'not installed'])
   assert.match(of('agents', 'codex').remedy ?? '', /npm install -g @openai\/codex/)

@@ -15,6 +15,8 @@ export interface ClaudeCommandOptions {
   readonly mcpConfigFile: string | undefined
   /** MCP servers whose tools need no permission. */
   readonly trustedServers: readonly string[]
+  /** Options that this claude does not know (`program.ts`). */
+  readonly unknownOptions: ReadonlySet<string>
 }
 
 export function claudeCommand(options: ClaudeCommandOptions): readonly [string, ...string[]] {
@@ -22,20 +24,22 @@ export function claudeCommand(options: ClaudeCommandOptions): readonly [string, 
   return [bin, '-p', ...args, ...formatFlags(options), ...permissionFlags(options), ...contextFlags(options)]
 }
 
-const STREAM_FLAGS = [
-  '--verbose',
-  '--input-format',
-  'stream-json',
-  '--output-format',
-  'stream-json',
-  '--include-partial-messages',
-] as const
+const STREAM_FLAGS = ['--verbose', '--input-format', 'stream-json', '--output-format', 'stream-json'] as const
 
-function formatFlags({ settings, sessionId, systemPromptFile }: ClaudeCommandOptions): readonly string[] {
-  const format = settings.mode === 'session' ? STREAM_FLAGS : (['--output-format', 'json'] as const)
+function formatFlags({
+  settings,
+  sessionId,
+  systemPromptFile,
+  unknownOptions,
+}: ClaudeCommandOptions): readonly string[] {
+  const known = (option: string, ...values: string[]) => (unknownOptions.has(option) ? [] : [option, ...values])
+  const format =
+    settings.mode === 'session'
+      ? [...STREAM_FLAGS, ...known('--include-partial-messages')]
+      : (['--output-format', 'json'] as const)
   if (sessionId === undefined) return format
-  // Without this flag a resumed session keeps the system prompt that it began with.
-  const snapshot = systemPromptFile === undefined ? [] : ['--system-prompt-snapshot', 'off']
+  // Without this option a resumed session keeps the system prompt that it began with.
+  const snapshot = systemPromptFile === undefined ? [] : known('--system-prompt-snapshot', 'off')
   return [...format, '--resume', sessionId, ...snapshot]
 }
 

@@ -3,51 +3,40 @@
  * warm-turn.ts) or started once per message (`mode=oneshot`). claude keeps the memory; our session token is its session
  * id. args.ts has the flags, parse.ts reads the output, outcome.ts makes the end.
  */
-import { childEnvironment } from '../../process/child-environment.ts'
 import type { RunningProcess } from '../../process/processes.ts'
-import type {
-  Backend,
-  BackendContext,
-  BackendDefinition,
-  BackendEvent,
-  Drift,
-  McpServer,
-  Turn,
-  Validation,
-} from '../backend.ts'
-import { chooseModel } from '../engine/cli/choose-model.ts'
-import {
-  type CliKind,
-  type CliSettings,
-  cliOptions,
-  MCP_CALL_MS_MAX,
-  readCliSettings,
-} from '../engine/cli/cli-options.ts'
-import { cliTurnWork } from '../engine/cli/cli-turn.ts'
+import type { Backend, BackendContext, BackendDefinition, Drift, Turn, Validation } from '../backend.ts'
+import { type CliKind, type CliSettings, cliOptions, readCliSettings } from '../engine/cli/cli-options.ts'
 import { withOneShotFallback } from '../engine/cli/one-shot-fallback.ts'
-import { environmentAdditions } from '../engine/environment/agent-environment.ts'
-import { type AgentTokenSource, readTokenVariables } from '../engine/environment/agent-token.ts'
+import { driftIn } from '../engine/failure/drift.ts'
 import { writeAttachments } from '../engine/files/attachments.ts'
-import { createPrivateFolder, type PrivateFolder } from '../engine/files/private-folder.ts'
-import { validateCli } from '../engine/probe/validate-cli.ts'
-import { usageEvents } from '../engine/reply-builder.ts'
+import { createPrivateFolder } from '../engine/files/private-folder.ts'
 import { createTurnEngine, type EndEvent, OUTPUT_BYTES_MAX, type TurnStream } from '../engine/turn-engine.ts'
-import { createWarmPool, type WarmLaunch, type WarmPool } from '../engine/warm/warm-pool.ts'
+import { createWarmPool, type WarmLaunch } from '../engine/warm/warm-pool.ts'
 import { runWarmTurn } from '../engine/warm/warm-turn.ts'
-import { claudeCommand, mcpConfig } from './args.ts'
-import { type ClaudeOutcomeFacts, endOf, failureOfRun, ROOT_BYPASS_REMEDY } from './outcome.ts'
-import { type ClaudeResult, LINE_BYTES_MAX, parseResult } from './parse.ts'
+import { costBefore, runOneShot } from './one-shot.ts'
+import { ROOT_BYPASS_REMEDY } from './outcome.ts'
+import { LINE_BYTES_MAX } from './parse.ts'
 import { denyBetweenTurns } from './permission.ts'
 import { probeClaude } from './probe.ts'
+import { createClaudeProgram, NEWEST_TESTED, OLDEST_TESTED } from './program.ts'
+import {
+  type ClaudeContext,
+  commandOf,
+  environmentOf,
+  factsOf,
+  KILL_GRACE_MS,
+  matchOf,
+  planStart,
+  type StartPlan,
+  withoutOuterClaude,
+} from './start-plan.ts'
+import { runText } from './text-mode.ts'
 import { type ClaudeAgent, runClaudeTurn } from './warm-turn.ts'
-
-/** Enough: claude saves its session while it works and exits within 50 ms. */
-const KILL_GRACE_MS = 1_000
 
 const KIND: CliKind = {
   backend: 'claude-code',
   bin: 'claude',
-  modes: ['session', 'oneshot'],
+  modes: ['session', 'oneshot', 'text'],
   asksIn: ['session'],
   maxTurnsDefault: 25,
   cannot: [],
@@ -57,52 +46,27 @@ const KIND: CliKind = {
   },
 }
 
-const AUTH: AgentTokenSource = {
-  variable: 'CLAUDE_CODE_OAUTH_TOKEN',
-  from: ['CLAUDE_CODE_OAUTH_TOKEN', 'CLAUDE_AUTH_TOKEN'],
-  instead: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN'],
-}
-
-/** By default claude retries ten times, also after a 401, and is silent for a minute. The runtime does the retries. */
-const RETRY_ENVIRONMENT = { CLAUDE_CODE_MAX_RETRIES: '1' }
-/** By default claude ends a call of an MCP tool after 300 s without progress. A delegated task may take a day. */
-const MCP_ENVIRONMENT = {
-  MCP_TOOL_TIMEOUT: String(MCP_CALL_MS_MAX),
-  CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT: String(MCP_CALL_MS_MAX),
-}
-/** Set if Molecule was started from a claude. A child that sees them refuses to start inside another claude. */
-const OUTER_CLAUDE_VARIABLES: ReadonlySet<string> = new Set([
-  'CLAUDECODE',
-  'CLAUDE_CODE_ENTRYPOINT',
-  'CLAUDE_CODE_SSE_PORT',
-])
-
 export const claudeCode: BackendDefinition = {
   name: KIND.backend,
   summary: 'Claude Code: the claude on this machine, kept warm, with a session for each conversation',
   options: cliOptions(KIND, {
     bin: 'the program (claude)',
     max_turns: 'how many steps a turn may take (25)',
-    mode: 'session: one warm process per conversation (default); oneshot: one claude -p per message',
+    mode: 'session: one warm process per conversation (default); oneshot: one claude -p per message; text: bin -p args, stdin to stdout',
   }),
   runsCommands: true,
   reportsTools: true,
   keepsSessions: true,
-  tested: '2.1.325',
+  tested: NEWEST_TESTED,
+  testedFrom: OLDEST_TESTED,
   create: (options, context) =>
     withOneShotFallback(readCliSettings(options, KIND, context.log), context.log, (settings) =>
       createClaude(settings, context),
     ),
 }
 
-interface ClaudeContext {
-  readonly settings: CliSettings
-  readonly context: BackendContext
-  readonly warm: WarmPool<ClaudeAgent>
-}
-
 function createClaude(settings: CliSettings, context: BackendContext): Backend {
-  const { clock } = context
+  const { clock, processes, environment: env } = context
   const isWarm = settings.mode === 'session'
   const warm = createWarmPool<ClaudeAgent>({
     processesMax: settings.warmMax,
@@ -110,16 +74,21 @@ function createClaude(settings: CliSettings, context: BackendContext): Backend {
     clock,
     turnsPerProcessMax: 1,
   })
-  const claude: ClaudeContext = { settings, context, warm }
+  const install = 'install it with `npm install -g @anthropic-ai/claude-code`'
+  const program = createClaudeProgram({
+    ...{ processes, env, backend: KIND.backend, bin: settings.bin, install, isolation: KIND.isolation },
+  })
+  const claude: ClaudeContext = { settings, context, program, warm }
   const turns = createTurnEngine({ clock, outputBytesMax: OUTPUT_BYTES_MAX, maxTimeMs: maxTimeMs(settings) })
   return {
     name: KIND.backend,
-    mcpToolName: (server, tool) => `mcp__${server}__${tool}`,
+    ...(settings.mode !== 'text' && { mcpToolName: (server, tool) => `mcp__${server}__${tool}` }),
     // A one-shot prints nothing before its end, so its timeout limits the whole turn (maxTimeMs).
     ...(isWarm && settings.timeoutMs !== undefined && { stallMs: settings.timeoutMs }),
     validate: (signal) => validate(claude, signal),
     run: (turn, signal) => turns.run((stream) => runTurn(turn, claude, stream), signal, turn.onWait),
     probe: (signal) => probe(claude, signal),
+    limits: program.limits,
     async close() {
       await turns.close()
       await warm.close()
@@ -132,7 +101,7 @@ function maxTimeMs({ mode, timeoutMs, maxTimeMs: most }: CliSettings): number | 
   return limits.length === 0 ? undefined : Math.min(...limits)
 }
 
-async function validate({ settings, context }: ClaudeContext, signal: AbortSignal): Promise<Validation> {
+async function validate({ settings, context, program }: ClaudeContext, signal: AbortSignal): Promise<Validation> {
   const isRoot = process.getuid?.() === 0
   if (settings.permission === 'bypass' && isRoot && context.environment['IS_SANDBOX'] !== '1') {
     return {
@@ -141,102 +110,54 @@ async function validate({ settings, context }: ClaudeContext, signal: AbortSigna
       remedy: ROOT_BYPASS_REMEDY,
     }
   }
-  const { processes, environment: env } = context
-  const install = 'install it with `npm install -g @anthropic-ai/claude-code`'
-  return validateCli(
-    { processes, env, backend: KIND.backend, bin: settings.bin, install, isolation: KIND.isolation },
-    signal,
-  )
+  return program.validate(signal)
 }
 
 async function probe(claude: ClaudeContext, signal: AbortSignal): Promise<readonly Drift[]> {
-  const { settings, context } = claude
+  const { settings, context, program } = claude
+  // It gets no argument of ours.
+  if (settings.mode === 'text') return []
   const environment = withoutOuterClaude(context.environment)
   const probeOptions = { context: { ...context, environment }, settings, isolation: KIND.isolation ?? { stateIn: [] } }
-  return probeClaude({ ...probeOptions, facts: factsOf(claude) }, signal)
+  return probeClaude({ ...probeOptions, program, facts: factsOf(claude) }, signal)
 }
 
 async function runTurn(turn: Turn, claude: ClaudeContext, stream: TurnStream): Promise<EndEvent> {
-  const { settings, context } = claude
+  const { context } = claude
   const { workingDir, id: turnId } = turn
   const attachments = { workingDir, turnId, outbound: context.outbound, clock: context.clock }
   const { promptLines } = await writeAttachments(turn.request.parts, attachments, stream.signal)
   const prompt = [turn.prompt, ...promptLines].join('\n')
-  const plan = await planStart(turn, claude)
+  for (;;) {
+    const plan = await planStart(turn, claude, stream.signal)
+    const end = await runPlanned(plan, prompt, stream)
+    const left = end.type === 'failed' ? claude.program.leaveOut(driftIn(end.error), plan.features) : undefined
+    if (left === undefined || stream.signal.aborted) return end
+    // claude ended while it read its options, so it has not seen the message.
+    context.log.warn({ backend: KIND.backend, missing: left.missing }, `claude: ${left.missing}; ${left.instead}`)
+    stream.emit({ type: 'status', text: `claude: ${left.missing}; ${left.instead}` })
+  }
+}
+
+async function runPlanned(plan: StartPlan, prompt: string, stream: TurnStream): Promise<EndEvent> {
+  const { claude, turn, model } = plan
+  const { settings, context, warm } = claude
   if (settings.mode === 'oneshot') return runOneShot(plan, prompt, stream)
+  if (settings.mode === 'text') return runText(plan, prompt, stream)
   const { allowedTools } = settings
-  const options = { turn, prompt, allowedTools, facts: () => factsOf(claude), clock: context.clock }
+  const options = { turn, prompt, model, allowedTools, facts: () => factsOf(claude), clock: context.clock }
   const launch = launchOf(plan)
-  return runWarmTurn(
-    { warm: claude.warm, clock: context.clock, key: turn.conversationId, launch },
-    stream,
-    (warmAgent) => runClaudeTurn(warmAgent, options, stream),
+  return runWarmTurn({ warm, clock: context.clock, key: turn.conversationId, launch }, stream, (warmAgent) =>
+    runClaudeTurn(warmAgent, options, stream),
   )
 }
 
-/** How to start a process for this turn. */
-interface StartPlan {
-  readonly claude: ClaudeContext
-  readonly turn: Turn
-  /** The part of its environment that is not inherited. */
-  readonly additions: Readonly<Record<string, string>>
-  readonly model: string | undefined
-  readonly servers: readonly McpServer[]
-}
-
-async function planStart(turn: Turn, claude: ClaudeContext): Promise<StartPlan> {
-  const { settings, context } = claude
-  const known = { ...context.environment, ...turn.env }
-  const limits = turn.mcpServers.length === 0 ? [] : Object.entries(MCP_ENVIRONMENT)
-  const own = {
-    ...Object.fromEntries(limits.filter(([name]) => known[name] === undefined)),
-    ...(known['CLAUDE_CODE_MAX_RETRIES'] === undefined && RETRY_ENVIRONMENT),
-    ...(await readTokenVariables(AUTH, known, settings.authTokenFile)),
-  }
-  const { mode, passMeta } = settings
-  return {
-    claude,
-    turn,
-    additions: environmentAdditions(turn, { mode, passMeta, own }),
-    model: chooseModel(settings.model, turn.model, 'dropped'),
-    // The last server of a name wins, so that an owner's server cannot replace one of the platform.
-    servers: [...settings.mcpServers, ...turn.mcpServers],
-  }
-}
-
-const environmentOf = ({ claude, additions }: StartPlan) =>
-  withoutOuterClaude(childEnvironment(claude.context.environment, additions))
-
-const withoutOuterClaude = (env: Readonly<Record<string, string>>) =>
-  Object.fromEntries(Object.entries(env).filter(([name]) => !OUTER_CLAUDE_VARIABLES.has(name)))
-
-function commandOf({ claude: { settings }, turn, model, servers }: StartPlan, folder: PrivateFolder) {
-  const { systemPrompt, sessionToken } = turn
-  // If no person is asked, the owner's servers are trusted too: otherwise their tools could never be used.
-  const trusted = settings.permission === 'ask' ? turn.mcpServers : servers
-  return claudeCommand({
-    settings,
-    model,
-    sessionId: sessionToken,
-    systemPromptFile: systemPrompt === '' ? undefined : folder.write('system-prompt.md', systemPrompt),
-    mcpConfigFile: servers.length === 0 ? undefined : folder.write('mcp.json', mcpConfig(servers)),
-    trustedServers: trusted.map(({ name }) => name),
-  })
-}
-
 function launchOf(plan: StartPlan): WarmLaunch<ClaudeAgent> {
-  const { turn, additions, model, servers } = plan
-  return {
-    // Without the inherited environment: it is the same for every turn of this backend.
-    fingerprint: JSON.stringify([model, servers, additions, turn.workingDir, turn.systemPrompt]),
-    // A conversation with a new or another session must not find the memory of the old one.
-    fits: (agent) => agent.sessionId === turn.sessionToken,
-    start: () => startAgent(plan),
-  }
+  return { ...matchOf(plan), start: () => startAgent(plan) }
 }
 
 function startAgent(plan: StartPlan): ClaudeAgent {
-  const { claude, turn } = plan
+  const { claude, turn, session } = plan
   const { processes, log } = claude.context
   const folder = createPrivateFolder()
   const running: RunningProcess = processes.start({
@@ -258,46 +179,12 @@ function startAgent(plan: StartPlan): ClaudeAgent {
     running: { ...running, ended },
     ended,
     stop: () => running.stop(),
-    sessionId: turn.sessionToken,
+    sessionId: session?.id,
+    costUsd: costBefore(plan),
     listener: undefined,
     exit: undefined,
     hasStarted: false,
     log,
   }
   return agent
-}
-
-async function runOneShot(plan: StartPlan, prompt: string, stream: TurnStream): Promise<EndEvent> {
-  const { claude, turn } = plan
-  const env = environmentOf(plan)
-  const folder = createPrivateFolder()
-  try {
-    const work = cliTurnWork(claude.context.processes, {
-      run: { command: commandOf(plan, folder), cwd: turn.workingDir, env, mark: turn.id, killGraceMs: KILL_GRACE_MS },
-      input: prompt,
-      read: (line) => resultEvents(parseResult(line), plan),
-      conclude: (run, stdout) => ({ type: 'failed', error: failureOfRun(run, stdout, factsOf(claude)) }),
-    })
-    return await work(stream)
-  } finally {
-    folder.remove()
-  }
-}
-
-/** The events of a one-shot: it prints one result at its end. */
-function resultEvents(result: ClaudeResult | undefined, { claude, turn }: StartPlan): readonly BackendEvent[] {
-  if (result === undefined) return []
-  // The first turn costs as much as the session. For a later turn claude reports only the sum, so its cost is unknown.
-  const costUsd = result.costUsd ?? (turn.sessionToken === undefined ? result.sessionCostUsd : undefined)
-  const session: BackendEvent = { type: 'session', token: result.sessionId }
-  return [
-    ...(result.sessionId === '' ? [] : [session]),
-    ...usageEvents({ inputTokens: result.inputTokens, outputTokens: result.outputTokens, costUsd }),
-    endOf(result, factsOf(claude)),
-  ]
-}
-
-function factsOf({ settings, context }: ClaudeContext): ClaudeOutcomeFacts {
-  const { bin: command, timeout, maxTurns } = settings
-  return { command, timeout, maxTurns, outputBytesMax: OUTPUT_BYTES_MAX, nowMs: context.clock.nowMs() }
 }

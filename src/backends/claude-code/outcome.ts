@@ -39,10 +39,11 @@ export function endOf(result: ClaudeResult, facts: ClaudeOutcomeFacts): EndEvent
 
 /** A one-shot that ended without a result. A run that has a result is not judged by its exit code. */
 export function failureOfRun(run: ProcessResult, stdout: string, facts: ClaudeOutcomeFacts): MoleculeError {
-  const error = rootBypassError(run) ?? processFailure(run, facts)
-  if (error !== undefined) return error
-  if (stdout.trim() === '') return emptyResponse('claude')
-  return unreadableOutput('claude', stdout)
+  // It printed nothing, so it may not know an option that it was started with.
+  const hasStarted = stdout.trim() !== ''
+  const error = processFailure(run, facts)
+  if (error !== undefined) return deathInTurn(run, facts, hasStarted)
+  return hasStarted ? unreadableOutput('claude', stdout) : emptyResponse('claude')
 }
 
 /** A warm process ended in the middle of a turn. `hasStarted`: it had printed something that claude prints. */

@@ -1,8 +1,11 @@
 /**
- * Probes, without a model, whether this claude still speaks as its backend does. In mode session it starts claude with
- * all our flags and sends the `initialize` of the control protocol. In mode oneshot it sends no message, which claude
- * refuses after it has read its flags. `--help` does not list all flags. Invariant: no process and no file is left.
+ * Probes, without a model, whether this claude still speaks as its backend does. It starts claude with the options of a
+ * first run and with those of a resumed run, as a turn would choose them for this version. In mode session a first run
+ * is also sent the `initialize` of the control protocol. The other runs get no message or an unknown session, which
+ * claude refuses after it has read its options. `--help` does not list all options. Invariant: no process and no file is
+ * left.
  */
+import { randomUUID } from 'node:crypto'
 import type { ProcessResult, SpawnOptions } from '../../process/processes.ts'
 import { isJsonObject, parseJsonObject } from '../../protocol/json.ts'
 import { onAbort } from '../../wait.ts'
@@ -14,11 +17,13 @@ import { createPrivateFolder, type PrivateFolder } from '../engine/files/private
 import { type ProbeIsolation, type Scratch, withScratch } from '../engine/probe/scratch.ts'
 import { claudeCommand, mcpConfig } from './args.ts'
 import { LINE_BYTES_MAX } from './parse.ts'
+import type { ClaudeFeatures, ClaudeProgram } from './program.ts'
 
 export interface ClaudeProbeOptions {
   readonly context: BackendContext
   readonly settings: CliSettings
   readonly isolation: ProbeIsolation
+  readonly program: ClaudeProgram
   readonly facts: ProcessFacts
 }
 
@@ -26,26 +31,61 @@ const REQUEST_ID = 'molecule-look'
 const INITIALIZE = { type: 'control_request', request_id: REQUEST_ID, request: { subtype: 'initialize' } }
 
 export async function probeClaude(options: ClaudeProbeOptions, signal: AbortSignal): Promise<readonly Drift[]> {
-  const folder = createPrivateFolder()
-  const probe = options.settings.mode === 'session' ? probeSession : probeOneShot
-  try {
-    return await withScratch(options, (scratch) => probe(options, commandOf(options, folder), scratch), signal)
-  } finally {
-    folder.remove()
-  }
+  const isWarm = options.settings.mode === 'session'
+  const first = await probeRun(options, { run: isWarm ? probeSession : probeOptions, sessionId: undefined }, signal)
+  // What a first run lacks, a resumed run lacks too.
+  if (first.some(({ instead }) => instead === undefined)) return first
+  const resumed = await probeRun(options, { run: probeOptions, sessionId: randomUUID() }, signal)
+  return [...first, ...resumed]
 }
 
 type Command = SpawnOptions['command']
 
-/** Every flag of a turn except `--resume`: there is no session. */
-function commandOf({ settings }: ClaudeProbeOptions, folder: PrivateFolder): Command {
+interface ProbedRun {
+  readonly run: (options: ClaudeProbeOptions, command: Command, scratch: Scratch) => Promise<readonly Drift[]>
+  /** For a resumed run: the id of a session that does not exist. */
+  readonly sessionId: string | undefined
+}
+
+/** Leaves out what claude does not know and a turn can do without, as a turn does, and looks for more. */
+async function probeRun(
+  options: ClaudeProbeOptions,
+  { run, sessionId }: ProbedRun,
+  signal: AbortSignal,
+): Promise<readonly Drift[]> {
+  const left: Drift[] = []
+  for (;;) {
+    const features = await options.program.features(signal)
+    const folder = createPrivateFolder()
+    try {
+      const command = commandOf(options, { folder, features, sessionId })
+      const found = await withScratch(options, (scratch) => run(options, command, scratch), signal)
+      const [one] = found
+      const leftOut = one === undefined ? undefined : options.program.leaveOut(one.missing, features)
+      if (leftOut === undefined) return [...left, ...found]
+      left.push(leftOut)
+    } finally {
+      folder.remove()
+    }
+  }
+}
+
+interface ProbedCommand {
+  readonly folder: PrivateFolder
+  readonly features: ClaudeFeatures
+  readonly sessionId: string | undefined
+}
+
+/** Every option of a turn. */
+function commandOf({ settings }: ClaudeProbeOptions, { folder, features, sessionId }: ProbedCommand): Command {
   return claudeCommand({
     settings: { ...settings, allowedTools: ['Read'], maxTurns: 1 },
     model: 'sonnet',
-    sessionId: undefined,
+    sessionId,
     systemPromptFile: folder.write('system-prompt.md', 'Say nothing.'),
     mcpConfigFile: folder.write('mcp.json', mcpConfig([])),
     trustedServers: [],
+    unknownOptions: features.unknownOptions,
   })
 }
 
@@ -92,8 +132,8 @@ function driftInRun(run: ProcessResult, facts: ProcessFacts): readonly Drift[] {
   return [{ missing }]
 }
 
-/** Without a message the run must fail, so only an unknown flag counts as drift. */
-async function probeOneShot(
+/** Without a message or its session the run must fail, so only an unknown option counts as drift. */
+async function probeOptions(
   { context, facts }: ClaudeProbeOptions,
   command: Command,
   scratch: Scratch,

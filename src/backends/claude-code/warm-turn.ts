@@ -16,6 +16,7 @@ import type { AgentProcess, WarmTurnResult } from '../engine/warm/warm-turn.ts'
 import { type ClaudeOutcomeFacts, deathInTurn, endOf } from './outcome.ts'
 import { type ClaudeEvent, type ClaudeResult, parseLine } from './parse.ts'
 import { type ClaudePermissions, createClaudePermissions } from './permission.ts'
+import { costSince, writeSession } from './session.ts'
 
 /** Measured: 30 to 80 ms. With the cleanup after it, a cancel ends within 5 s even if claude never answers. */
 const INTERRUPT_MS_MAX = 2_000
@@ -23,6 +24,8 @@ const INTERRUPT_MS_MAX = 2_000
 export interface ClaudeAgent extends AgentProcess {
   /** The id that claude gave it; undefined before the first turn. */
   sessionId: string | undefined
+  /** The cost that claude reported with its last result: it adds up. Undefined if that is not known. */
+  costUsd: number | undefined
   /** The turn that runs on the process; undefined between turns. */
   listener: ClaudeListener | undefined
   /** Set when the process has ended. */
@@ -45,6 +48,8 @@ export interface ClaudeTurnOptions {
   readonly turn: Turn
   /** The turn's prompt, with the attached files named in it. */
   readonly prompt: string
+  /** The model that was chosen for the conversation. */
+  readonly model: string | undefined
   readonly allowedTools: readonly string[]
   readonly facts: () => ClaudeOutcomeFacts
   readonly clock: Clock
@@ -58,7 +63,7 @@ export async function runClaudeTurn(
   const { agent } = warmAgent
   const { running } = agent
   const permissions = createClaudePermissions(options, warmAgent, stream)
-  const progress = listen(agent, permissions, stream)
+  const progress = listen(agent, { permissions, model: options.model }, stream)
   try {
     const since = running.moment()
     send(running, options.prompt)
@@ -91,7 +96,11 @@ interface TurnProgress {
   readonly resetsAtMs: () => number | undefined
 }
 
-function listen(agent: ClaudeAgent, permissions: ClaudePermissions, { emit }: TurnStream): TurnProgress {
+interface ListenOptions extends Pick<ClaudeTurnOptions, 'model'> {
+  readonly permissions: ClaudePermissions
+}
+
+function listen(agent: ClaudeAgent, { permissions, model }: ListenOptions, { emit }: TurnStream): TurnProgress {
   const { promise: ended, resolve } = Promise.withResolvers<ClaudeResult | ProcessResult>()
   const begun = Promise.withResolvers<'begun'>()
   const tools = new Map<string, { readonly name: string; readonly subject: string }>()
@@ -101,12 +110,21 @@ function listen(agent: ClaudeAgent, permissions: ClaudePermissions, { emit }: Tu
     const { name = '', subject = '' } = tools.get(id) ?? {}
     return { name, subject }
   }
+  const onResult = (result: ClaudeResult) => {
+    const { sessionCostUsd: costUsd } = result
+    // Without this sum the next process of the session could not tell its own cost.
+    if (result.costUsd === undefined && costUsd !== undefined && agent.sessionId !== undefined) {
+      emit({ type: 'session', token: writeSession({ id: agent.sessionId, model, costUsd }) })
+    }
+    resolve({ ...result, costUsd: result.costUsd ?? costSince(agent.costUsd, costUsd) })
+    agent.costUsd = costUsd
+  }
   const onEvent = (event: ClaudeEvent) => {
     switch (event.type) {
       case 'init':
         begun.resolve('begun')
         agent.sessionId = event.sessionId
-        return emit({ type: 'session', token: event.sessionId })
+        return emit({ type: 'session', token: writeSession({ id: event.sessionId, model }) })
       case 'paragraph':
         if (hasText) emit({ type: 'text', delta: '\n\n' })
         return
@@ -132,7 +150,7 @@ function listen(agent: ClaudeAgent, permissions: ClaudePermissions, { emit }: Tu
         return permissions.withdraw(event.requestId)
       case 'result':
         // With messages in the queue this is the end of a turn that claude began by itself; ours comes after it.
-        return event.result.queued > 0 ? emit({ type: 'activity' }) : resolve(event.result)
+        return event.result.queued > 0 ? emit({ type: 'activity' }) : onResult(event.result)
       case 'alive':
         return emit({ type: 'activity' })
     }

@@ -4,9 +4,9 @@
  * sender is ever part of it.
  */
 import { childEnvironment } from '../../process/child-environment.ts'
-import type { Part } from '../../protocol/a2a.ts'
 import { joinText } from '../../protocol/request.ts'
-import type { Backend, BackendContext, BackendDefinition, BackendEvent, Turn } from '../backend.ts'
+import type { Backend, BackendContext, BackendDefinition, Turn } from '../backend.ts'
+import { createDeltaReader, replyPart } from '../engine/cli/stdout-reply.ts'
 import { messageVariables } from '../engine/environment/agent-environment.ts'
 import { type RunFacts, runFailure, stderrTail } from '../engine/failure/run-failure.ts'
 import { openProgramBrief, type ProgramBrief, writeBriefFiles } from '../engine/files/program-brief.ts'
@@ -132,38 +132,4 @@ async function runCommand(
 function commandVariables({ env, request }: Turn, passMeta: boolean): Record<string, string> {
   if (passMeta) return { ...env, ...messageVariables(request) }
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('MOLECULE_') && name !== 'PATH'))
-}
-
-/** Throws on bytes that are not UTF-8. Keeps a byte order mark, because the command printed it. */
-const STRICT = { fatal: true, ignoreBOM: true } as const
-
-/** Stdout as a reply, byte for byte: valid UTF-8 is text, anything else is a file of bytes. */
-export function replyPart(stdout: Uint8Array): Part {
-  try {
-    return { text: new TextDecoder('utf-8', STRICT).decode(stdout) }
-  } catch {
-    return { raw: Buffer.from(stdout).toString('base64'), mediaType: 'application/octet-stream' }
-  }
-}
-
-type DeltaEvent = Extract<BackendEvent, { type: 'text' | 'activity' }>
-
-/**
- * Streams stdout as text deltas, cut only between characters. One for each process: the decoder keeps the first bytes of
- * a character until the rest arrives. Invariant: if the reply is text, the deltas joined are that text.
- */
-export function createDeltaReader(): (chunk: Uint8Array) => DeltaEvent {
-  const decoder = new TextDecoder('utf-8', STRICT)
-  let isText = true
-  return (chunk) => {
-    if (!isText) return { type: 'activity' }
-    try {
-      const delta = decoder.decode(chunk, { stream: true })
-      return delta === '' ? { type: 'activity' } : { type: 'text', delta }
-    } catch {
-      // The reply will be a file of bytes. Text made of those bytes would be garbage.
-      isText = false
-      return { type: 'activity' }
-    }
-  }
 }

@@ -87,14 +87,14 @@ export async function startBridge(settings: BridgeSettings, parts: BridgeParts, 
   const worker = { id: state.bridgeId, workspaces: [workspaceId] }
   const runtime = createRuntime({
     inbox: watchInbox(spool.wrapInbox(remote), createWatcher(display, heartbeat)),
-    ...{ worker, clock, log, mask: log.mask },
+    ...{ worker, clock, log, mask: log.mask, build },
     brief: async (lease) => {
       const brief = remote.brief(lease)
       const token = brief.env['MOLECULE_WORKSPACE_TOKEN']
       const env = childEnvironmentOf({ apiUrl, workspaceId, token, path: environment['PATH'] })
       return { ...brief, runtime: backend, options, workingDir: dir, env }
     },
-    build,
+    onTurnEnd: (_workspace, _outcome, limits = []) => heartbeat.limited(limits),
   })
   let takesLeases = false
   const close = async (drainMs: number) => {
@@ -117,7 +117,7 @@ export async function startBridge(settings: BridgeSettings, parts: BridgeParts, 
     connection.close()
   }
   try {
-    await requireRunnable(backend, build())
+    heartbeat.limited(await checkRunnable(backend, build()))
     await heartbeat.register(signal)
     await spool.post(remote, (result, subject) => display.print(postResultText(result, subject)), signal)
     // Prevents a second run: with outcomes unposted, the platform would treat their messages as lost at the first lease.
@@ -177,6 +177,12 @@ function createWatcher(display: Display, heartbeat: ReturnType<typeof createHear
     },
   }
   return watcher
+}
+
+/** Throws as `requireRunnable`. Returns what does not work with the program that was found. */
+async function checkRunnable(name: string, backend: Backend): Promise<readonly string[]> {
+  await requireRunnable(name, backend)
+  return backend.limits?.() ?? []
 }
 
 /** Prevents a bridge whose every message fails: throws `backend_missing`. Returns the version or a note. */

@@ -15,6 +15,8 @@ const HEARTBEAT_MS = 30_000
 /** Changes within this time share one heartbeat, so that a busy bridge stays below the rate limit of its token. */
 const REPORT_DELAY_MS = 1_000
 const PROBLEM_CHARACTERS_MAX = 400
+/** The platform refuses a report with more. */
+const LIMITS_MAX = 10
 
 export interface HeartbeatOptions {
   readonly connection: PlatformConnection
@@ -31,6 +33,8 @@ export interface Heartbeat {
   begun(): void
   ended(outcome: Outcome): void
   lost(): void
+  /** What does not work with the program of the agent. The next report has it. */
+  limited(limits: readonly string[]): void
   stop(): void
   /** The last heartbeat: the workspace is offline at once and not after 90 s of silence. Call it after `stop`. */
   signOff(): Promise<void>
@@ -40,6 +44,7 @@ export function createHeartbeat({ connection, workspaceId, clock, log, checkLogi
   const startMs = clock.monotonicMs()
   let active = 0
   let problem = ''
+  const limits = createReportedLimits()
   let cancel: (() => void) | undefined
   let isReportDue = false
   let stopped = false
@@ -56,7 +61,7 @@ export function createHeartbeat({ connection, workspaceId, clock, log, checkLogi
     const needsLogin = login?.problem !== undefined
     const state = { runtime_state: needsLogin ? NEEDS_LOGIN_STATE : '', problem: login?.problem ?? problem }
     const uptime = Math.floor((clock.monotonicMs() - startMs) / 1000)
-    return { workspace_id: workspaceId, active_tasks: active, ...state, uptime_seconds: uptime }
+    return { workspace_id: workspaceId, active_tasks: active, ...state, ...limits.field(), uptime_seconds: uptime }
   }
   const arm = (delayMs: number) => {
     cancel?.()
@@ -74,6 +79,10 @@ export function createHeartbeat({ connection, workspaceId, clock, log, checkLogi
     isReportDue = true
     arm(REPORT_DELAY_MS)
   }
+  const count = (change: number) => {
+    active = Math.max(0, active + change)
+    reportSoon()
+  }
   return {
     async register(signal) {
       const call = { body: report(), timeoutMs: CALL_TIMEOUT_MS, strict: true }
@@ -81,21 +90,15 @@ export function createHeartbeat({ connection, workspaceId, clock, log, checkLogi
       isRegistered = true
       arm(HEARTBEAT_MS)
     },
-    begun() {
-      active += 1
-      reportSoon()
-    },
+    begun: () => count(1),
     ended(outcome) {
-      active = Math.max(0, active - 1)
       if (outcome.type === 'done') problem = ''
       lookAtLogin(shownByOutcome(outcome))
       if (outcome.type === 'retry' || outcome.type === 'dead') problem = problemText(outcome)
-      reportSoon()
+      count(-1)
     },
-    lost() {
-      active = Math.max(0, active - 1)
-      reportSoon()
-    },
+    lost: () => count(-1),
+    limited: limits.set,
     stop() {
       stopped = true
       cancel?.()
@@ -107,6 +110,18 @@ export function createHeartbeat({ connection, workspaceId, clock, log, checkLogi
       const call = { body: { ...report(), runtime_state: 'stopped' }, timeoutMs: CALL_TIMEOUT_MS, maxWaitMs: 0 }
       await connection.post('/registry/heartbeat', call)
     },
+  }
+}
+
+function createReportedLimits() {
+  /** Undefined until there is one: a platform of an earlier version refuses a report that has them. */
+  let limits: readonly string[] | undefined
+  return {
+    set(found: readonly string[]) {
+      if (limits === undefined && found.length === 0) return
+      limits = found.slice(0, LIMITS_MAX).map((text) => text.slice(0, PROBLEM_CHARACTERS_MAX))
+    },
+    field: () => (limits === undefined ? {} : { limits }),
   }
 }
 

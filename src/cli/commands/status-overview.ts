@@ -90,7 +90,15 @@ function renderOverview(context: CommandContext, report: OverviewReport): string
   const none = 'There are no workspaces yet; create one with "molecule init".'
   const table = context.withOwnCommand(renderTable(workspaces, COLUMNS, none))
   const needed = needs === undefined ? '' : `\n${renderNeeds(context, needs, needsCount)}`
-  return `${withoutControls(head)}${table}${needed}`
+  return `${withoutControls(head)}${table}${renderLimits(context, workspaces)}${needed}`
+}
+
+/** What does not work with the program of an agent, each with its workspace. */
+function renderLimits({ withOwnCommand }: CommandContext, workspaces: readonly WorkspaceSummary[]): string {
+  const rows = workspaces.flatMap(({ name, limits = [] }) =>
+    limits.map((limit) => [`  ${withoutControls(name)}`, withOwnCommand(withoutControls(limit))]),
+  )
+  return rows.length === 0 ? '' : `\nWorks with less than it could:\n${alignColumns(rows)}`
 }
 
 function renderNeeds({ command, withOwnCommand }: CommandContext, needs: readonly NeedView[], count: number): string {

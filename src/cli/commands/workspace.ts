@@ -94,13 +94,14 @@ async function inspect({ platform, show }: CommandContext, idOrName: string): Pr
   const client = platform()
   const workspace = await client.getWorkspace(await resolveWorkspaceId(client, idOrName))
   await show(workspace, () =>
-    renderFields(
-      Object.entries(workspace).map(([key, value]: [string, unknown]) => [
-        key,
-        typeof value === 'object' && value !== null ? JSON.stringify(value) : (value as string | number | null),
-      ]),
-    ),
+    renderFields(Object.entries(workspace).map(([key, value]: [string, unknown]) => [key, fieldText(value)])),
   )
+}
+
+function fieldText(value: unknown): string | number | null {
+  // Sentences for the owner, such as `limits`.
+  if (Array.isArray(value) && value.every((entry) => typeof entry === 'string')) return value.join('; ')
+  return typeof value === 'object' && value !== null ? JSON.stringify(value) : (value as string | number | null)
 }
 
 interface DeleteOptions {

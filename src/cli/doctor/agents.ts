@@ -65,8 +65,9 @@ async function examineInstalled(
   const valid = await backend.validate(withTimeout(VALIDATE_TIMEOUT_MS, signal))
   if (!valid.ok) return { verdict: 'broken', text: valid.problem, remedy: valid.remedy }
   const version = valid.version ?? 'unknown version'
-  const { tested } = definition
-  const title = tested === undefined || tested === version ? version : `${version} (tested: ${tested})`
+  const { tested, testedFrom } = definition
+  const range = testedFrom === undefined ? tested : `${testedFrom} to ${tested}`
+  const title = tested === undefined || tested === version ? version : `${version} (tested: ${range})`
   const drift = await checkDrift(backend, signal)
   const installTested = tested === undefined ? cli.install : `${cli.install}@${tested}`
   if (drift.verdict === 'broken') return { verdict: 'broken', text: `${title}: ${drift.text}`, remedy: installTested }
@@ -75,8 +76,10 @@ async function examineInstalled(
     return { verdict: 'broken', text: `${title}: ${drift.text}; ${trial.text}`, remedy: installTested }
   }
   const paid = describePayment(cli, env, trial)
-  const text = `${title}: ${drift.text}; ${paid.text}`
-  const remedy = paid.remedy ?? (drift.verdict === 'note' ? installTested : undefined)
+  const limits = backend.limits?.() ?? []
+  const text = [`${title}: ${drift.text}`, ...limits, paid.text].join('; ')
+  const isLess = drift.verdict === 'note' || limits.length > 0
+  const remedy = paid.remedy ?? (isLess ? installTested : undefined)
   return { verdict: remedy === undefined ? 'ok' : 'note', text, ...(remedy !== undefined && { remedy }) }
 }
 

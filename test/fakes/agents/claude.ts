@@ -1,7 +1,8 @@
 /**
- * A fake claude: a real process that takes claude's flags and prints what claude 2.1.325 prints, from recordings
+ * A fake claude: a real process that takes claude's flags and prints what claude 2.1.327 prints, from recordings
  * (samples/claude) with the session id and the text replaced. Its scenario, `--fake NAME` or a message `!NAME text`
  * chooses the behaviour. It keeps its sessions in its home and adds a line to `starts.jsonl` there at each start.
+ * The scenarios of VERSIONS are earlier versions.
  */
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -22,6 +23,10 @@ import {
 } from './fake-agent.ts'
 
 type Json = Record<string, unknown>
+
+const VERSIONS: Readonly<Record<string, string>> = { ancient: '2.0.1', old: '2.1.197', sums: '2.1.280' }
+/** What each turn costs. */
+const TURN_USD = 0.25
 
 const argv = process.argv.slice(2)
 const fake = argumentAfter('--fake') ?? scenario
@@ -141,7 +146,7 @@ async function answerOnce(session: Session): Promise<void> {
     return
   }
   if (name === 'warn') process.stderr.write('Error: an old setting is ignored\n')
-  const result = resultOf(name, text, session)
+  const result = { ...resultOf(name, text, session), ...costOf(session) }
   process.stdout.write(`${JSON.stringify(name === 'array' ? [init, result] : result)}\n`)
   if (result['is_error'] === true) process.exitCode = 1
   if (name === 'linger') await delay(60_000)
@@ -269,7 +274,8 @@ function ask(session: Session, command: string, { setCallbacks, resolve }: Runni
 }
 
 /** Prints the text as stream events, then the result. */
-function printResult({ id }: Session, result: Json, name: string): void {
+function printResult(session: Session, result: Json, name: string): void {
+  const { id } = session
   const text = typeof result['result'] === 'string' && result['is_error'] !== true ? result['result'] : ''
   const pieces = name === 'stream' ? (text.match(/[^ ]* ?/gu) ?? []) : [text]
   const event = (content: Json) =>
@@ -278,12 +284,22 @@ function printResult({ id }: Session, result: Json, name: string): void {
   for (const piece of pieces.filter(Boolean)) {
     event({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: piece } })
   }
-  const recent = { fake: { inputTokens: 10, outputTokens: 5, costUSD: 0.25 } }
-  print({ ...result, model_usage_since_last_result: recent })
+  const recent = { fake: { inputTokens: 10, outputTokens: 5, costUSD: TURN_USD } }
+  print({
+    ...result,
+    ...costOf(session),
+    ...(VERSIONS[fake] === undefined && { model_usage_since_last_result: recent }),
+  })
+}
+
+/** The oldest version counts from the start of its process, the others from the start of the session. */
+function costOf({ messages }: Session): Json {
+  const turns = fake === 'old' ? messages.length - messagesBefore : messages.length
+  return { total_cost_usd: TURN_USD * turns }
 }
 
 if (argv.includes('--version')) {
-  process.stdout.write(`${fake.startsWith('without-') ? '2.2.0' : '2.1.325'} (Claude Code)\n`)
+  process.stdout.write(`${fake.startsWith('without-') ? '2.2.0' : (VERSIONS[fake] ?? '2.1.327')} (Claude Code)\n`)
   process.exit(0)
 }
 appendFileSync(
@@ -295,12 +311,14 @@ if (argv.includes('--dangerously-skip-permissions') && process.env['IS_SANDBOX']
   process.exit(1)
 }
 // A version that lacks a flag: `without-input-format`.
-const unknown = fake.startsWith('without-') ? `--${fake.slice('without-'.length)}` : undefined
+const lacking = fake === 'old' ? 'without-system-prompt-snapshot' : fake
+const unknown = lacking.startsWith('without-') ? `--${lacking.slice('without-'.length)}` : undefined
 if (unknown !== undefined && argv.includes(unknown)) {
   process.stderr.write(`error: unknown option '${unknown}'\n`)
   process.exit(1)
 }
 const opened = openSession()
+const messagesBefore = opened?.messages.length ?? 0
 if (opened === undefined) unknownSession()
 else if (isStream) runStream(opened)
 else await answerOnce(opened)

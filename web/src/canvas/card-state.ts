@@ -102,5 +102,7 @@ const join = (...parts: readonly string[]): string => parts.filter(Boolean).join
 export const lineOf = ({ note, banner, left }: CardState): string => (banner ? join(note, banner.text) : left)
 
 /** The whole card in a sentence, for screen readers. */
-export const labelOf = ({ name }: WorkspaceSummary, { word, banner }: CardState): string =>
-  banner === undefined ? `${name}, ${word}` : `${name}, ${word}: ${banner.text}`
+export function labelOf({ name, limits }: WorkspaceSummary, { word, banner }: CardState): string {
+  const state = limits === undefined ? word : `${word}, limited`
+  return banner === undefined ? `${name}, ${state}` : `${name}, ${state}: ${banner.text}`
+}

@@ -7,6 +7,7 @@ import { goTo } from '../app/route.ts'
 import { Chip } from '../ui/chip.tsx'
 import { classNames } from '../ui/class-names.ts'
 import { Dot } from '../ui/dot.tsx'
+import { beginSentence } from '../ui/sentence.ts'
 import { RunningTime, Time } from '../ui/time.tsx'
 import { useCardWorkspace } from './card-source.ts'
 import { type CardState, cardStateOf, labelOf } from './card-state.ts'
@@ -83,6 +84,7 @@ function CardContent({ workspace, state }: { readonly workspace: WorkspaceSummar
           {workspace.name}
         </span>
         <Permission workspace={workspace} />
+        {workspace.limits ? <Chip title={workspace.limits.map(beginSentence).join('\n')}>limited</Chip> : null}
         <Chip mono className="max-w-24" title={workspace.runtime}>
           {workspace.runtime}
         </Chip>

@@ -14,6 +14,7 @@ import { Dot } from '../ui/dot.tsx'
 import { Loading } from '../ui/empty-state.tsx'
 import { ErrorBoundary } from '../ui/error-boundary.tsx'
 import { BackIcon, CloseIcon } from '../ui/icons.tsx'
+import { beginSentence } from '../ui/sentence.ts'
 import { Tabs } from '../ui/tabs.tsx'
 import { TABS } from './tabs.ts'
 
@@ -72,7 +73,7 @@ function ContentFocus({ workspaceId, tab }: { readonly workspaceId: string; read
 }
 
 function PanelHeader({ workspace }: { readonly workspace: WorkspaceSummary }) {
-  const { role, runtime, model } = workspace
+  const { role, runtime, model, limits = [] } = workspace
   const { dot, word } = cardStateOf(workspace)
   const close = () => goTo({})
   return (
@@ -88,6 +89,11 @@ function PanelHeader({ workspace }: { readonly workspace: WorkspaceSummary }) {
         <p className="truncate pl-4 text-second text-soft">
           {printable([word, role, runtime, model && printableName(model)].filter(Boolean).join(' · '))}
         </p>
+        {limits.map((limit) => (
+          <p key={limit} data-limit="" className="mt-1 break-words pl-4 text-second text-needs">
+            {beginSentence(limit)}
+          </p>
+        ))}
       </div>
       <WorkspaceMenu workspace={workspace} />
       <IconButton label="Close" className="max-md:hidden" onClick={close}>

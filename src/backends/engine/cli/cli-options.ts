@@ -12,8 +12,11 @@ import type { ProbeIsolation } from '../probe/scratch.ts'
 import { splitWords } from './split-words.ts'
 
 export type PermissionPolicy = 'ask' | 'allowed_tools' | 'bypass'
-/** `session`: a warm process, kept between turns. `oneshot`: one process for each message. */
-export type CliMode = 'session' | 'oneshot'
+/**
+ * `session`: a warm process, kept between turns. `oneshot`: one process for each message. `text`: also one for each
+ * message, started with the owner's arguments alone; what it prints is the reply.
+ */
+export type CliMode = 'session' | 'oneshot' | 'text'
 
 const OPTION_TEXTS = {
   bin: 'the program to run',
@@ -114,12 +117,20 @@ export interface UnsupportedOption {
   readonly why: string
 }
 
+const TEXT_IGNORES: readonly CliOption[] = [
+  ...(['model', 'permission', 'allowed_tools', 'max_turns', 'mcp_servers', 'warm_max', 'warm_idle'] as const),
+]
+
 function unsupportedOptions(
   options: BackendOptions,
   { cannot, asksIn }: CliKind,
   settings: CliSettings,
 ): readonly UnsupportedOption[] {
   const isSet = (option: string) => options.get(option, '') !== ''
+  if (settings.mode === 'text') {
+    const why = 'in mode text the program gets only the words of args'
+    return TEXT_IGNORES.filter(isSet).map((option) => ({ option, why }))
+  }
   const found: UnsupportedOption[] = cannot
     .filter(isSet)
     .map((option) => ({ option, why: 'its program does not support it' }))

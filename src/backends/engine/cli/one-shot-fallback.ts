@@ -16,8 +16,9 @@ export function withOneShotFallback(
   log: Log,
   create: (settings: CliSettings) => Backend,
 ): Backend {
-  if (settings.mode === 'oneshot') return create(settings)
-  return new FallbackBackend(create(settings), log, () => create(oneShotSettings(settings)))
+  if (settings.mode !== 'session') return create(settings)
+  const asks = settings.permission === 'ask'
+  return new FallbackBackend(create(settings), { log, asks, createOneShot: () => create(oneShotSettings(settings)) })
 }
 
 /** A one-shot agent cannot ask a person. */
@@ -26,25 +27,30 @@ function oneShotSettings(settings: CliSettings): CliSettings {
   return { ...settings, mode: 'oneshot', permission }
 }
 
+interface FallbackOptions {
+  readonly log: Log
+  /** Whether the warm agent asks a person for permission. */
+  readonly asks: boolean
+  readonly createOneShot: () => Backend
+}
+
 class FallbackBackend implements Backend {
   readonly name: string
   readonly stallMs?: number
   readonly mcpToolName?: NonNullable<Backend['mcpToolName']>
   private readonly warm: Backend
-  private readonly log: Log
-  private readonly createOneShot: () => Backend
+  private readonly options: FallbackOptions
   private oneShot: Backend | undefined
   /** The missing feature, once it is known. */
   private drift: string | undefined
   private closed = false
 
-  constructor(warm: Backend, log: Log, createOneShot: () => Backend) {
+  constructor(warm: Backend, options: FallbackOptions) {
     this.name = warm.name
     if (warm.stallMs !== undefined) this.stallMs = warm.stallMs
     if (warm.mcpToolName !== undefined) this.mcpToolName = warm.mcpToolName
     this.warm = warm
-    this.log = log
-    this.createOneShot = createOneShot
+    this.options = options
   }
 
   validate(signal: AbortSignal) {
@@ -81,6 +87,12 @@ class FallbackBackend implements Backend {
     return missing.map((drift) => ({ instead: ONE_SHOT_NOTICE, ...drift }))
   }
 
+  limits(): readonly string[] {
+    const { drift, warm, oneShot, options } = this
+    const own = [...(warm.limits?.() ?? []), ...(oneShot?.limits?.() ?? [])]
+    return [...new Set(drift === undefined ? own : [...own, fallenText(drift, options)])]
+  }
+
   async close(): Promise<void> {
     this.closed = true
     await Promise.all([this.warm.close(), this.oneShot?.close()])
@@ -91,11 +103,20 @@ class FallbackBackend implements Backend {
     if (this.drift !== undefined) return
     this.drift = drift
     const asks = 'an action that needs permission is refused'
-    this.log.warn({ backend: this.name, drift }, `backend "${this.name}": ${drift}, ${ONE_SHOT_NOTICE}; ${asks}`)
+    this.options.log.warn(
+      { backend: this.name, drift },
+      `backend "${this.name}": ${drift}, ${ONE_SHOT_NOTICE}; ${asks}`,
+    )
   }
 
   private getOneShot(): Backend {
-    this.oneShot ??= this.createOneShot()
+    this.oneShot ??= this.options.createOneShot()
     return this.oneShot
   }
+}
+
+function fallenText(drift: string, { asks }: FallbackOptions): string {
+  const lost = asks ? ', and an action that needs your permission is refused' : ''
+  const text = `each message starts a new process (${drift}): answers are not streamed${lost}`
+  return `${text}; "molecule doctor" says what to install`
 }

@@ -39,6 +39,8 @@ export interface WarmAgent<A extends PooledProcess> {
 export interface WarmPool<A extends PooledProcess> {
   /** Waits until the agent of that key is free, or for a place. Rejects as `canceled` when the signal aborts. */
   take(key: string, launch: WarmLaunch<A>, signal: AbortSignal): Promise<WarmAgent<A>>
+  /** Whether `take` would give this turn a process that runs, now or when its present turn has ended. */
+  has(key: string, launch: Pick<WarmLaunch<A>, 'fingerprint' | 'fits'>): boolean
   /** The number of processes. */
   readonly size: number
   /** Stops all processes and starts no more. Idempotent. */
@@ -100,6 +102,11 @@ class Pool<A extends PooledProcess> implements WarmPool<A> {
     } finally {
       this.leaveQueue(ticket)
     }
+  }
+
+  has(key: string, launch: Pick<WarmLaunch<A>, 'fingerprint' | 'fits'>): boolean {
+    const entry = this.current(key)
+    return entry !== undefined && !entry.isLeaving && matchesLaunch(entry, launch)
   }
 
   async close(): Promise<void> {
@@ -253,7 +260,10 @@ class Pool<A extends PooledProcess> implements WarmPool<A> {
   }
 }
 
-function matchesLaunch<A extends PooledProcess>(entry: PoolEntry<A>, { fingerprint, fits }: WarmLaunch<A>): boolean {
+function matchesLaunch<A extends PooledProcess>(
+  entry: PoolEntry<A>,
+  { fingerprint, fits }: Pick<WarmLaunch<A>, 'fingerprint' | 'fits'>,
+): boolean {
   return entry.fingerprint === fingerprint && (fits?.(entry.agent) ?? true)
 }
 

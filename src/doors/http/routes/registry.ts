@@ -16,6 +16,9 @@ const TASK_CHARACTERS_MAX = 500
 const WORD_CHARACTERS_MAX = 200
 const TASKS_MAX = 100_000
 
+/** A report with more is refused: people read each of them. */
+const LIMITS_MAX = 10
+
 const reportSchema = z.strictObject({
   workspace_id: z.string().min(1).max(WORD_CHARACTERS_MAX),
   current_task: z.string().max(TASK_CHARACTERS_MAX).optional(),
@@ -24,6 +27,7 @@ const reportSchema = z.strictObject({
   runtime_state: z.string().max(WORD_CHARACTERS_MAX).optional(),
   uptime_seconds: z.number().min(0).optional(),
   problem: z.string().max(TASK_CHARACTERS_MAX).optional(),
+  limits: z.array(z.string().max(TASK_CHARACTERS_MAX)).max(LIMITS_MAX).optional(),
 })
 
 export const registryRoutes = [

@@ -127,6 +127,10 @@ export const workspaceViewSchema = z.strictObject({
   runtime: z.string(),
   status: z.enum(['provisioning', 'online', 'needs_login', 'degraded', 'offline', 'paused', 'failed']),
   status_reason: z.string().optional(),
+  limits: z
+    .array(z.string())
+    .optional()
+    .describe('What does not work with the program of its agent. Absent: all works.'),
   queue_depth: z.number().optional(),
   running: z.number().optional(),
   current_task: z.string().nullable().optional(),
@@ -168,6 +172,7 @@ export function viewWorkspace(workspace: Workspace & Partial<WorkspaceLoad>): Wo
     runtime: workspace.runtime,
     status: workspace.status,
     status_reason: workspace.statusReason,
+    limits: workspace.limits,
     queue_depth: workspace.queueDepth,
     running: workspace.running,
     current_task: workspace.currentTask ?? null,
@@ -240,7 +245,7 @@ export function viewWorkspaceFor(identity: Identity, workspace: Workspace & Work
 
 function withoutWork(view: WorkspaceView): WorkspaceView {
   const { current_task: _task, current_since: _since, last_answered_at: _answered, ...rest } = view
-  const { today: _today, needs_you: _needs, ...known } = rest
+  const { today: _today, needs_you: _needs, limits: _limits, ...known } = rest
   return known
 }
 

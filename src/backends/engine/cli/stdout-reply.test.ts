@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { createDeltaReader, replyPart } from './exec.ts'
+import { createDeltaReader, replyPart } from './stdout-reply.ts'
 
 /** Text with one to four bytes a character, cut at any byte into chunks. */
 const cutText = fc
