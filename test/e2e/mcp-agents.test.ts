@@ -1,8 +1,10 @@
 /** Every agent that can take an MCP server gets that of its workspace, from a running platform and without a setting. */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { Client } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { startsOf } from '../fakes/agents/claude-harness.ts'
 import {
   CLAUDE_LOGGED_IN,
@@ -12,9 +14,12 @@ import {
 } from '../fakes/agents/fake-program.ts'
 import { connect } from '../fakes/mcp/team-client.ts'
 import { createExternalWorkspace, startBridge, temporaryHome } from '../harness/bridge.ts'
+import { linuxOnly, liveProcesses } from '../harness/live-processes.ts'
 import { type PlatformUnderTest, replyText, startPlatformFor } from '../harness/platform.ts'
 
 const VARIABLE = 'MOLECULE_WORKSPACE_TOKEN'
+/** Every process of an agent has it in its environment. */
+const MARK = 'MOLECULE_TURN='
 
 /** A workspace on its own fake agent, after one message. */
 async function runAgent(
@@ -93,11 +98,37 @@ test('TW-1 agents that speak ACP get the server with their session', async (t) =
     assert.deepEqual(server, { type: 'http', name: 'molecule', url })
     assert.match(headers[0].value, /^Bearer \S+$/)
   }
-  const shared = await runAgent(platform, { agent: 'acp', runtime: 'acp', scenario: 'environment' })
-  const [{ name, url }] = JSON.parse(shared.reply).mcp
-  assert.match(name, /^molecule-[0-9a-f]{8}$/)
-  assert.equal(url, shared.url)
 })
+
+test(
+  'TW-1 an agent of runtime acp gets the server with a token file, so no command line below it has the token',
+  linuxOnly,
+  async (t) => {
+    const platform = await startPlatformFor(t)
+    // This agent starts a program with the servers of its session as an argument, as claude-agent-acp does.
+    const { reply } = await runAgent(platform, { agent: 'acp', runtime: 'acp', scenario: 'mcp-argv' })
+    const [{ name, command, args, env }] = JSON.parse(reply).mcp
+    assert.match(name, /^molecule-[0-9a-f]{8}$/)
+    const own = Object.fromEntries(env.map((one: { name: string; value: string }) => [one.name, one.value]))
+    const file = own[`${VARIABLE}_FILE`]
+    assert.equal(statSync(file).mode & 0o777, 0o600)
+    const token = readFileSync(file, 'utf8')
+    const below = liveProcesses().filter(({ environment }) => environment.includes(`\0${MARK}`))
+    const child = below.find(({ commandLine }) => commandLine.includes('--mcp-config'))
+    assert.ok(child?.commandLine.includes(file), 'the program has the file on its command line')
+    assert.deepEqual(
+      below.filter(({ commandLine }) => commandLine.includes(token)),
+      [],
+    )
+    const client = new Client({ name: 'agent', version: '1' })
+    await client.connect(new StdioClientTransport({ command, args, env: own, stderr: 'inherit' }))
+    const { tools } = await client.listTools()
+    assert.ok(tools.some((tool) => tool.name === 'delegate_task'))
+    await client.close()
+    await platform.stop()
+    assert.equal(existsSync(file), false, 'the file is removed with the agent')
+  },
+)
 
 test('TW-1 CN-1 an agent on a bridge gets the server of the platform, with the token of its turn', async (t) => {
   const platform = await startPlatformFor(t)

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { type TestContext, test } from 'node:test'
 import { createFakeAgents } from '../../../test/fakes/agents/fake-program.ts'
 import { listEvents, makeTurn, streamedText, type TurnOverrides, tokenOf } from '../../../test/fakes/turns.ts'
@@ -148,7 +149,10 @@ for (const [dialect, status, code] of [
 ] as const) {
   test(`AG-7 ${dialect}'s way to say ${status} is ${code}`, async (t) => {
     const { build, run } = setUp(t)
-    assert.equal(failureOf(await run(build(`error-${status}`, { dialect }), { text: 'x' })).code, code)
+    const error = failureOf(await run(build(`error-${status}`, { dialect }), { text: 'x' }))
+    assert.equal(error.code, code)
+    // The same key is refused at every attempt.
+    if (code === 'auth_failed') assert.equal(error.retryable, false)
   })
 }
 
@@ -159,11 +163,6 @@ test('AG-7 RT-5 hermes as a plain ACP agent: an error as its answer, a session t
   const token = tokenOf(await run(build('', cmd('echo')), { text: 'one' }))
   const error = failureOf(await run(build('', cmd('lost')), { text: 'two', sessionToken: token }))
   assert.equal(error.code, 'session_lost')
-})
-
-test('an agent that is not logged in is auth_failed', async (t) => {
-  const { build, run } = setUp(t)
-  assert.equal(failureOf(await run(build('needs-login'), { text: 'x' })).code, 'auth_failed')
 })
 
 test(
@@ -252,21 +251,58 @@ test('a shared process gets no token of a conversation; an MCP server gets its o
   assert.deepEqual(seen.mcp, [server])
 })
 
-test('TW-1 an agent that accepts no URL gets the MCP server of the workspace as a program', async (t) => {
+test('TW-1 the agent gets the MCP server of the workspace as a program, with its token in a file', async (t) => {
   const { build, run } = setUp(t)
-  const program = { name: 'molecule', command: 'molecule', args: ['mcp'], env: { A: 'b' } }
-  const mcpServers = [{ name: 'molecule', url: 'http://x/mcp', tokenVariable: 'T', token: 't', program }]
-  const given = { text: 'x', mcpServers, conversationId: 'c' }
-  const [withUrl] = JSON.parse(streamedText(await run(build('environment'), given))).mcp
-  assert.deepEqual(withUrl, {
-    type: 'http',
-    name: 'molecule-2e7d2c03',
-    url: 'http://x/mcp',
-    headers: [{ name: 'Authorization', value: 'Bearer t' }],
-  })
-  const [without] = JSON.parse(streamedText(await run(build('no-urls'), given))).mcp
-  const env = [{ name: 'A', value: 'b' }]
-  assert.deepEqual(without, { name: 'molecule-2e7d2c03', command: 'molecule', args: ['mcp'], env })
+  const program = {
+    name: 'molecule',
+    command: 'molecule',
+    args: ['mcp'],
+    env: { A: 'b', MOLECULE_WORKSPACE_TOKEN: 't' },
+  }
+  const mcpServers = [{ name: 'molecule', url: 'http://x/mcp', tokenVariable: 'T', token: 'secret-t', program }]
+  const backend = build('environment')
+  const text = streamedText(await run(backend, { text: 'x', mcpServers, conversationId: 'c' }))
+  assert.doesNotMatch(text, /secret-t/)
+  const [{ env, ...server }] = JSON.parse(text).mcp
+  assert.deepEqual(server, { name: 'molecule-2e7d2c03', command: 'molecule', args: ['mcp'] })
+  const [a, , file] = env
+  assert.deepEqual([a, file.name, env.length], [{ name: 'A', value: 'b' }, 'MOLECULE_WORKSPACE_TOKEN_FILE', 3])
+  assert.equal(readFileSync(file.value, 'utf8'), 'secret-t')
+  await backend.close()
+  assert.throws(() => readFileSync(file.value))
+})
+
+test('AG-7 an agent that wants a login names its methods, and auth_method calls one of them', async (t) => {
+  const { build, run } = setUp(t)
+  const refused = failureOf(await run(build('needs-login'), { text: 'x' }))
+  assert.deepEqual([refused.code, refused.retryable], ['auth_failed', false])
+  assert.match(
+    refused.message,
+    /Set auth_method in runtime_config to one of its login methods: key \(API key: Takes the key of the environment\), account/,
+  )
+  assert.ok(refused.message.length < 700, 'the texts of the agent are bounded')
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: none may be there
+  assert.doesNotMatch(refused.message, /[\u0000-\u001f]/)
+  const backend = build('needs-login', { auth_method: 'key' })
+  assert.equal(streamedText(await run(backend, { text: 'hello' })), 'hello')
+  assert.equal(streamedText(await run(backend, { text: 'again', conversationId: 'other' })), 'again')
+  const wrong = failureOf(await run(build('needs-login', { auth_method: 'account' }), { text: 'x' }))
+  assert.deepEqual([wrong.code, wrong.retryable], ['auth_failed', false])
+  const unknown = failureOf(await run(build('needs-login', { auth_method: 'face' }), { text: 'x' }))
+  assert.equal(unknown.code, 'bad_config')
+  assert.match(unknown.message, /no login method "face".*key \(API key/)
+  const silent = failureOf(await run(build('needs-login-silent'), { text: 'x' }))
+  assert.deepEqual([silent.code, /auth_method/.test(silent.message)], ['auth_failed', false])
+})
+
+test('AG-7 BK-8 validate names the login methods of an agent, and refuses an unknown auth_method', async (t) => {
+  const { build } = setUp(t)
+  const open = await build('needs-login').validate(NEVER)
+  assert.ok(open.ok && /if it is not logged in: Set auth_method .* key \(API key/.test(open.note ?? ''))
+  const set = await build('needs-login', { auth_method: 'key' }).validate(NEVER)
+  assert.ok(set.ok && set.note === undefined)
+  const unknown = await build('needs-login', { auth_method: 'face' }).validate(NEVER)
+  assert.ok(!unknown.ok && /no login method "face"/.test(unknown.problem) && /key \(API key/.test(unknown.remedy))
 })
 
 test('the prompt names attached files below the text', async (t) => {

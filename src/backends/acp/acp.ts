@@ -7,6 +7,7 @@ import type { BackendContext, BackendDefinition, Validation } from '../backend.t
 import { greetOnce } from '../engine/acp/acp-agent.ts'
 import { createAcpBackend } from '../engine/acp/acp-backend.ts'
 import { agentError } from '../engine/acp/acp-errors.ts'
+import { authAdvice } from '../engine/acp/auth-method.ts'
 import { chooseModel } from '../engine/cli/choose-model.ts'
 import { type CliKind, cliOptions, readCliSettings } from '../engine/cli/cli-options.ts'
 import { splitWords } from '../engine/cli/split-words.ts'
@@ -28,6 +29,7 @@ export const acp: BackendDefinition = {
   name: 'acp',
   summary: 'any agent that speaks the Agent Client Protocol, as one warm process with many sessions',
   options: cliOptions(KIND, {
+    auth_method: 'the id of the login method to call after the start, for an agent that must be told to log in',
     cmd: "the agent's command, split into words as a shell does, e.g. npx -y @agentclientprotocol/claude-agent-acp; required",
   }),
   reportsTools: true,
@@ -35,6 +37,7 @@ export const acp: BackendDefinition = {
   create(options, context) {
     const settings = readCliSettings(options, KIND, context.log)
     const command = readCommand(options)
+    const authMethod = options.get('auth_method', '') || undefined
     return createAcpBackend(
       {
         backend: KIND.backend,
@@ -42,8 +45,9 @@ export const acp: BackendDefinition = {
         settings,
         model: (turn) => chooseModel(settings.model, turn.model, 'kept'),
         command: () => command,
+        authMethod,
         environment: () => Promise.resolve({}),
-        validate: (signal) => validateByGreeting(command, context, signal),
+        validate: (signal) => validateByGreeting({ command, authMethod }, context, signal),
       },
       context,
     )
@@ -61,7 +65,10 @@ let probes = 0
 
 /** Not every program has `--version`, but every ACP agent must answer `initialize`, and it calls no model for that. */
 async function validateByGreeting(
-  command: readonly [string, ...string[]],
+  {
+    command,
+    authMethod,
+  }: { readonly command: readonly [string, ...string[]]; readonly authMethod: string | undefined },
   { processes, environment, log, clock }: BackendContext,
   signal: AbortSignal,
 ): Promise<Validation> {
@@ -74,9 +81,19 @@ async function validateByGreeting(
   const spawning = { command, cwd: '/', env, mark: `acp-probe-${process.pid}-${probes}` }
   try {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(GREETING_MS_MAX)])
-    const { version, canLoad, canResume } = await greetOnce({ processes, spawning, log, facts }, limit)
-    const note = canLoad || canResume ? undefined : 'it cannot load sessions: a conversation ends with its process'
-    return { ok: true, ...(version !== undefined && { version }), ...(note !== undefined && { note }) }
+    // Without the login, which may open a browser.
+    const { version, canLoad, canResume, authMethods } = await greetOnce({ processes, spawning, log, facts }, limit)
+    if (authMethod !== undefined && !authMethods.some(({ id }) => id === authMethod)) {
+      const problem = `backend "acp": the agent has no login method ${JSON.stringify(authMethod)}.`
+      return { ok: false, problem, remedy: authAdvice(authMethods) }
+    }
+    const notes = [
+      ...(canLoad || canResume ? [] : ['it cannot load sessions: a conversation ends with its process']),
+      ...(authMethod === undefined && authMethods.length > 0
+        ? [`if it is not logged in: ${authAdvice(authMethods)}`]
+        : []),
+    ]
+    return { ok: true, ...(version !== undefined && { version }), ...(notes.length > 0 && { note: notes.join('; ') }) }
   } catch (thrown) {
     return {
       ok: false,

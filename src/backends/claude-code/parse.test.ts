@@ -72,7 +72,7 @@ test('is_error and the status decide about an error, because its subtype is succ
   )
   assert.deepEqual(codes, [
     ['bad_request', false],
-    ['auth_failed', true],
+    ['auth_failed', false],
     ['rate_limited', true],
     ['overloaded', true],
     ['unknown_model', false],

@@ -77,7 +77,7 @@ test('AG-2 a tool is reported when it starts and when it ends', () => {
 
 test('AG-2 recorded errors of codex become our error codes', () => {
   const expected = {
-    'error-401.jsonl': ['auth_failed', true],
+    'error-401.jsonl': ['auth_failed', false],
     'error-429.jsonl': ['rate_limited', true],
     'error-500.jsonl': ['provider_failed', true],
     'error-529.jsonl': ['overloaded', true],

@@ -69,7 +69,7 @@ test('AG-16 the reply names a tool that gemini was not allowed to use', () => {
 
 for (const [status, code, retryable] of [
   [400, 'bad_request', false],
-  [401, 'auth_failed', true],
+  [401, 'auth_failed', false],
   // Only its exit code tells the status.
   [429, 'rate_limited', true],
 ] as const) {

@@ -8,6 +8,7 @@ import { isHttpUrl, loadDataDir } from '../../config/config.ts'
 import { DEFAULT_URL } from '../../config/settings.ts'
 import { MoleculeError } from '../../errors.ts'
 import { isWorkspaceId } from '../../ids.ts'
+import { openTokenSource } from '../bridge/token-source.ts'
 import { readAdminToken } from '../data-folder/admin-token.ts'
 import { readRunningPlatform } from '../data-folder/data-folder.ts'
 import { didYouMean } from '../terminal/near-misses.ts'
@@ -38,7 +39,11 @@ function accessFor(env: Environment, givenUrl: string | undefined): PlatformAcce
   const url = givenUrl ?? running?.url ?? DEFAULT_URL
   const ownToken = env['MOLECULE_WORKSPACE_TOKEN']
   if (ownToken) return { url, token: ownToken }
-  if (WORKSPACE_VARIABLES.some((name) => env[name])) return { url, token: refuseAdminToken }
+  if (WORKSPACE_VARIABLES.some((name) => env[name])) {
+    const file = env['MOLECULE_WORKSPACE_TOKEN_FILE']
+    // Read before each call: the file has the token of the current turn.
+    return { url, token: file ? openTokenSource({ token: undefined, tokenFile: file, env }).read : refuseAdminToken }
+  }
   const adminToken = env['MOLECULE_ADMIN_TOKEN']
   if (adminToken && givenUrl !== undefined) return { url, token: adminToken }
   // "localhost" may lead to another address of this machine, at which another user may listen.

@@ -3,6 +3,7 @@
  * errors, unknown sessions, permission requests. One process has many sessions; they are on disk, so that a new process
  * can load them.
  */
+import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { Readable, Writable } from 'node:stream'
@@ -55,6 +56,7 @@ const SLOW_MS = 400
 
 export function acpAgent(dialect: AcpDialect): void {
   const sessions = new Map<string, Session>()
+  let isLoggedIn = false
   const recorded = readSampleLines(SAMPLES[dialect])
   const initialized = recorded.find((message) => message['id'] === 0 && 'result' in message)?.['result'] as object
   const open = (sessionId: string, prompts: string[], mcp: readonly unknown[] = []) =>
@@ -65,8 +67,13 @@ export function acpAgent(dialect: AcpDialect): void {
       if (dialect === 'gemini') sweepSessions()
       return Object.assign(structuredClone(initialized), overrides()) as never
     })
+    .onRequest('authenticate', ({ params }) => {
+      if (params.methodId !== 'key') throw RequestError.internalError(undefined, 'this method has no key')
+      isLoggedIn = true
+      return {}
+    })
     .onRequest('session/new', async ({ params }) => {
-      if (scenario === 'needs-login') throw RequestError.authRequired()
+      if (scenario.startsWith('needs-login') && !isLoggedIn) throw RequestError.authRequired()
       const sessionId = dialect === 'opencode' ? `ses_${randomUUID().replaceAll('-', '')}` : randomUUID()
       open(sessionId, [], params.mcpServers)
       if (dialect === 'gemini') saveSession(sessionId, [])
@@ -117,8 +124,16 @@ export function acpAgent(dialect: AcpDialect): void {
     .connect(ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>))
 }
 
+/** The second description is hostile: too long, and it drives a terminal. */
+const AUTH_METHODS = [
+  { id: 'key', name: 'API key', description: 'Takes the key of the environment' },
+  { id: 'account', name: 'Account', description: `\u001b]52;c;evil\u0007${'x'.repeat(5000)}` },
+]
+
 function overrides(): object {
   if (scenario === 'acp-2') return { protocolVersion: 2 }
+  if (scenario === 'needs-login') return { authMethods: AUTH_METHODS }
+  if (scenario === 'needs-login-silent') return { authMethods: [] }
   if (scenario === 'no-urls') return { agentCapabilities: { mcpCapabilities: { http: false } } }
   return scenario === 'no-load' ? { agentCapabilities: { loadSession: false } } : {}
 }
@@ -162,6 +177,10 @@ async function play(prompt: Prompt, dialect: AcpDialect): Promise<PromptResponse
       return await askFirst(prompt, dialect)
     case 'mixed':
       return await mixed(prompt)
+    case 'mcp-argv':
+      spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)', '--', '--mcp-config', JSON.stringify(session.mcp)])
+      await sendText(client, sessionId, JSON.stringify({ mcp: session.mcp }))
+      return finished()
     case 'environment':
     case 'no-urls':
       await sendText(
@@ -176,6 +195,7 @@ async function play(prompt: Prompt, dialect: AcpDialect): Promise<PromptResponse
     case 'models':
       await sendText(client, sessionId, session.model.current)
       return finished()
+    case 'needs-login':
     case 'echo':
     case 'slow':
     case 'no-load':

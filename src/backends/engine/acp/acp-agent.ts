@@ -22,6 +22,7 @@ import { driftError, driftInAnswer } from '../failure/drift.ts'
 import { createRpc, unknownMethod } from '../json-rpc.ts'
 import { OUTPUT_BYTES_MAX } from '../turn-engine.ts'
 import type { AgentProcess } from '../warm/warm-turn.ts'
+import { type AcpAuthMethod, logIn, readAuthMethods } from './auth-method.ts'
 import { PERMISSION_CANCELLED } from './permission.ts'
 import { type AcpRpc, PROTOCOL_VERSION, type Unchecked, unchecked } from './wire.ts'
 
@@ -53,6 +54,7 @@ export interface Greeting {
   readonly canResume: boolean
   /** The agent accepts MCP servers at a URL. */
   readonly acceptsMcpUrls: boolean
+  readonly authMethods: readonly AcpAuthMethod[]
   /** The agent's own name for itself, e.g. `hermes-agent`. */
   readonly name: string | undefined
   readonly version: string | undefined
@@ -81,11 +83,14 @@ export interface AcpAgentOptions {
   readonly log: Log
   /** Named in the error when the process ends. */
   readonly facts: () => StartFacts
+  /** The login method to use after the greeting. */
+  readonly authMethod?: string | undefined
   /** The failed call that a line of stderr reports; undefined for every other line. */
   readonly failedCallIn?: ((line: string) => FailedCall | undefined) | undefined
 }
 
-export function startAcpAgent({ processes, spawning, log, facts, failedCallIn }: AcpAgentOptions): AcpAgent {
+export function startAcpAgent(options: AcpAgentOptions): AcpAgent {
+  const { processes, spawning, log, facts, failedCallIn, authMethod } = options
   const listeners: AcpAgent['listeners'] = new Map()
   let running: RunningProcess | undefined
   const rpc = createRpc({
@@ -119,10 +124,22 @@ export function startAcpAgent({ processes, spawning, log, facts, failedCallIn }:
   const greeting = greet(rpc, spawning.command[0]).finally(() => {
     isAtStart = false
   })
+  const ready = authMethod === undefined ? greeting : logIn(rpc, greeting, authMethod)
   // An agent that fails before a turn waits for it must not end the platform with an unhandled rejection.
   greeting.catch(() => undefined)
+  ready.catch(() => undefined)
   const { ended, stop } = running
-  return { running, rpc, greeting, listeners, sessions: new Map(), turns: 0, cleanup: Promise.resolve(), ended, stop }
+  return {
+    running,
+    rpc,
+    greeting: ready,
+    listeners,
+    sessions: new Map(),
+    turns: 0,
+    cleanup: Promise.resolve(),
+    ended,
+    stop,
+  }
 }
 
 /** Starts an agent only to greet it. When this settles, the process has ended. */
@@ -142,7 +159,7 @@ async function greet(rpc: AcpRpc, program: string): Promise<Greeting> {
     const drift = driftInAnswer('initialize', thrown)
     throw drift === undefined ? thrown : driftError(program, drift, thrown)
   })
-  const { protocolVersion, agentCapabilities, agentInfo } = unchecked<InitializeResponse>(answer)
+  const { protocolVersion, agentCapabilities, agentInfo, authMethods } = unchecked<InitializeResponse>(answer)
   if (protocolVersion !== PROTOCOL_VERSION) {
     throw driftError(program, `ACP ${PROTOCOL_VERSION} missing, it speaks ${String(protocolVersion)}`)
   }
@@ -153,6 +170,7 @@ async function greet(rpc: AcpRpc, program: string): Promise<Greeting> {
     canLoad: loadSession === true,
     canResume: isJsonObject(resume),
     acceptsMcpUrls: unchecked<McpCapabilities>(mcpCapabilities).http === true,
+    authMethods: readAuthMethods(authMethods),
     name: typeof name === 'string' ? name : undefined,
     version: typeof version === 'string' ? version : undefined,
   }

@@ -13,12 +13,14 @@ import type { Backend, BackendContext, McpServer, Turn } from '../../backend.ts'
 import { type CliSettings, warnUnsupportedOption } from '../cli/cli-options.ts'
 import { environmentAdditions } from '../environment/agent-environment.ts'
 import { promptWithFiles, writeAttachments } from '../files/attachments.ts'
+import { createPrivateFolder, type PrivateFolder } from '../files/private-folder.ts'
 import { sessionPromptOf } from '../session-prompt.ts'
 import { createTurnEngine, type EndEvent, OUTPUT_BYTES_MAX, type TurnStream } from '../turn-engine.ts'
 import { createWarmPool, type WarmAgent, type WarmLaunch, type WarmPool } from '../warm/warm-pool.ts'
 import { runWarmTurn, type WarmTurnResult } from '../warm/warm-turn.ts'
 import { type AcpAgent, type AcpAgentOptions, startAcpAgent } from './acp-agent.ts'
 import type { AcpErrorMeanings } from './acp-errors.ts'
+import { withTokenFile } from './mcp-token-file.ts'
 import { openSession } from './open-session.ts'
 import { type AcpPermission, isAllowed, isToolOfServers } from './permission.ts'
 import { type AcpCommand, probeAcp, startFactsOf } from './probe-acp.ts'
@@ -44,6 +46,8 @@ export interface AcpProgram extends AcpCommand {
   readonly settings: CliSettings
   /** The model under this agent's name for it. */
   readonly model: (turn: Turn) => string | undefined
+  /** The login method to use, of those that the agent offers. Undefined: the agent has its own login. */
+  readonly authMethod?: string | undefined
   /** The command line sets the model, so the session need not. */
   readonly modelByCommand?: boolean
   /** The earliest time at which a new process may load a session that began at `begunMs`; undefined = at once. */
@@ -93,6 +97,8 @@ export function createAcpBackend(program: AcpProgram, context: BackendContext, l
 interface GenerationAgent extends AcpAgent {
   /** `AcpContext.generation` when the process started. */
   readonly generation: number
+  /** Removed when the process has ended. */
+  readonly files: PrivateFolder
 }
 
 interface AcpContext {
@@ -142,9 +148,12 @@ async function warmLaunchOf(
       const env = childEnvironment(context.environment, additions)
       const spawning = { command, cwd, env, mark: `${backend}-${process.pid}-${launches}` }
       const facts = () => startFactsOf(program, command[0], clock.nowMs())
-      const agent = startAcpAgent({ processes, spawning, log, facts, failedCallIn: program.failedCallIn })
+      const { failedCallIn, authMethod } = program
+      const agent = startAcpAgent({ processes, spawning, log, facts, failedCallIn, authMethod })
       startGate?.track(agent.greeting)
-      return { ...agent, generation }
+      const files = createPrivateFolder()
+      void agent.ended.then(() => files.remove())
+      return { ...agent, generation, files }
     },
   }
 }
@@ -195,7 +204,7 @@ async function promptAgent(
   const { program, context } = acpContext
   const { agent } = warmAgent
   const { settings, backend } = program
-  const ownServers = serversOf(turn, program)
+  const ownServers = serversOf(turn, program, agent.files)
   const sessionPrompt = sessionPromptOf(turn)
   const nowMs = context.clock.nowMs()
   const sessionOptions = {
@@ -232,10 +241,16 @@ async function promptAgent(
  * The servers of the turn. A process that all conversations share gets another name for each conversation: opencode
  * takes two servers of one name in one folder for the same server, and would use the token of the wrong conversation.
  */
-function serversOf({ mcpServers, conversationId }: Turn, { serves }: AcpProgram): readonly McpServer[] {
+function serversOf(
+  { mcpServers, conversationId, request }: Turn,
+  { serves }: AcpProgram,
+  files: PrivateFolder,
+): readonly McpServer[] {
   if (serves === 'conversation') return mcpServers
   const suffix = hash('sha256', conversationId, 'hex').slice(0, 8)
-  return mcpServers.map((server) => ({ ...server, name: `${server.name}-${suffix}` }))
+  return mcpServers.map((server) =>
+    withTokenFile({ ...server, name: `${server.name}-${suffix}` }, request.workspace_id, files),
+  )
 }
 
 async function waitUntilLoadable({ program, context }: AcpContext, begunMs: number | undefined, stream: TurnStream) {

@@ -19,6 +19,7 @@ import { RpcError } from '../json-rpc.ts'
 import { isSessionId } from '../session-prompt.ts'
 import type { AcpAgent, Greeting } from './acp-agent.ts'
 import { agentError, resumeError } from './acp-errors.ts'
+import { withAuthMethods } from './auth-method.ts'
 import { PERMISSION_CANCELLED } from './permission.ts'
 import { type Unchecked, unchecked } from './wire.ts'
 
@@ -60,10 +61,13 @@ interface OpenedSession {
 type SessionAnswer = Unchecked<NewSessionResponse> & { readonly models?: unknown }
 
 async function newSession(agent: AcpAgent, options: OpenSessionOptions, signal: AbortSignal): Promise<OpenedSession> {
-  const params = sessionParams(options, await agent.greeting)
+  const greeting = await agent.greeting
+  const params = sessionParams(options, greeting)
   const result = await agent.rpc.request('session/new', params, signal).catch((thrown: unknown) => {
     const drift = driftInAnswer('session/new', thrown)
-    throw drift === undefined ? agentError(thrown, options.nowMs) : driftError('the agent', drift, thrown)
+    throw drift === undefined
+      ? withAuthMethods(agentError(thrown, options.nowMs), greeting)
+      : driftError('the agent', drift, thrown)
   })
   const answer = unchecked<NewSessionResponse>(result)
   const { sessionId: id } = answer
@@ -86,7 +90,7 @@ async function resumeSession(
   const method = canResume ? 'session/resume' : 'session/load'
   const params = { sessionId: id, ...sessionParams(options, greeting) }
   const answer = await agent.rpc.request(method, params, signal).catch((thrown: unknown) => {
-    throw resumeError(thrown, id, nowMs)
+    throw withAuthMethods(resumeError(thrown, id, nowMs), greeting)
   })
   if (method === 'session/load') await waitForReplay(agent, id, signal)
   agent.sessions.set(id, { costUsd: undefined })

@@ -16,7 +16,9 @@ const read = (text: string, status?: number) => {
 }
 
 test('the status decides, whatever the text says', () => {
-  assert.deepEqual(read('x', 401), ['auth_failed', true])
+  for (const status of [401, 403]) assert.deepEqual(read('x', status), ['auth_failed', false])
+  for (const text of ['OAuth token has expired', 'token refresh failed', 'temporarily unavailable', 'try again later'])
+    assert.deepEqual(read(text, 401), ['auth_failed', true], text)
   assert.deepEqual(read('your key is invalid', 403), ['auth_failed', false])
   for (const text of ['Please log in again', 'run `codex login`', 'Re-authenticate the provider', 'Incorrect API key'])
     assert.deepEqual(read(text, 401), ['auth_failed', false], text)
@@ -29,7 +31,7 @@ test('the status decides, whatever the text says', () => {
 test('without a status the text decides, and an unknown text gives no error', () => {
   assert.deepEqual(read('exceeded retry limit, last status: 429'), ['rate_limited', true])
   assert.deepEqual(read('The model is overloaded'), ['overloaded', true])
-  assert.deepEqual(read('unexpected status 401 Unauthorized'), ['auth_failed', true])
+  assert.deepEqual(read('unexpected status 401 Unauthorized'), ['auth_failed', false])
   assert.deepEqual(read('Not logged in. Please run /login'), ['auth_failed', false])
   assert.deepEqual(read('no rollout found for thread id x'), ['session_lost', false])
   assert.deepEqual(read('Session not found'), ['session_lost', false])

@@ -67,7 +67,7 @@ export function agentErrorOf(code: AgentErrorCode, error: AgentErrorText): Molec
       return toError(code, error, { retryable: details.resetAfterMs !== undefined, details })
     }
     case 'auth_failed':
-      return toError(code, error, { retryable: !AUTH_FINAL.test(text) })
+      return toError(code, error, { retryable: AUTH_PASSES.test(text) && !AUTH_FINAL.test(text) })
     default:
       return toError(code, error, { retryable: TRANSIENT_CODES.has(code) })
   }
@@ -226,7 +226,13 @@ const SENTENCES: readonly ErrorSentence[] = [
   },
 ]
 
-/** Login errors that no retry can fix: the program names a bad key, or tells the owner to log in. */
+/**
+ * A refused log-in (401, 403) is final: the same key is refused again. It is tried again only if the error says that it may
+ * pass: a token that has expired, which the program renews, or a provider that could not check it.
+ */
+const AUTH_PASSES = /\btoken (has |is )?expired|expired (access |oauth )?token|refresh|temporar|try again/i
+
+/** Log-ins that do not pass whatever else the error says: it names a bad key, or tells the owner to log in. */
 const AUTH_FINAL =
   /invalid|not valid|incorrect|revoked|not logged in|\/login|\b(log|sign)[ -]?in\b|re-?authenticate|no api key|missing|provider (is )?configured/i
 
