@@ -166,7 +166,7 @@ export interface Backend {
 /** The dependencies of a backend. */
 export interface BackendContext {
   readonly processes: Processes
-  /** The environment of this process. A child gets it stripped of secrets (process/child-environment.ts). */
+  /** What children inherit, without the platform's secrets. `childEnvironment` (process/) strips our own variables too. */
   readonly environment: Readonly<Record<string, string>>
   readonly clock: Clock
   readonly log: Log

@@ -10,6 +10,7 @@ import type { PlatformConfig } from '../config/config.ts'
 import type { LocalInbox } from '../inbox/local-inbox.ts'
 import { type MaskingLog, secretValues } from '../log.ts'
 import { openCgroups } from '../process/cgroups.ts'
+import { platformEnvironment } from '../process/child-environment.ts'
 import { createProcesses } from '../process/create-processes.ts'
 import { reapOrphans } from '../process/orphan-records.ts'
 import { platformKeysSchema } from '../workspaces/config/config-file.ts'
@@ -18,7 +19,7 @@ import { type AdapterState, adaptersDirOf, compareAdapters, recordAdapters } fro
 import { createFoundAgents } from './doctor/found-agents.ts'
 import { createLoginCheck } from './login-check.ts'
 import { didYouMean } from './terminal/near-misses.ts'
-import { type Environment, withoutUndefined } from './terminal/terminal.ts'
+import type { Environment } from './terminal/terminal.ts'
 import { validateAndClose } from './validate-backend.ts'
 
 export interface WireBackendsOptions {
@@ -41,7 +42,7 @@ export async function wireBackends({ config, log, environment }: WireBackendsOpt
   const outbound = createOutbound({ allow: config.allowOutbound })
   const context: BackendContext = {
     processes,
-    environment: withoutUndefined(environment),
+    environment: platformEnvironment(environment),
     clock: systemClock,
     log,
     outbound,

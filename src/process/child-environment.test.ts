@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { childEnvironment } from './child-environment.ts'
+import { bridgeEnvironment, childEnvironment, platformEnvironment } from './child-environment.ts'
 
-test('RT-12 a child does not inherit our tokens, database URL and channel secrets, in any case of letters', () => {
+test('RT-12 a child of a platform inherits no token, database URL and channel secret, in any case of letters', () => {
   const inherited = {
     PATH: '/bin',
     HOME: '/home/me',
@@ -23,7 +23,13 @@ test('RT-12 a child does not inherit our tokens, database URL and channel secret
     UNSET: undefined,
   }
   const expected = { PATH: '/bin', HOME: '/home/me', OPENAI_API_KEY: 'the agent needs it' }
-  assert.deepEqual(childEnvironment(inherited, {}), expected)
+  assert.deepEqual(childEnvironment(platformEnvironment(inherited), {}), expected)
+})
+
+test('RT-12 a child of a bridge inherits all variables of its user, and none of ours', () => {
+  const own = { PATH: '/bin', DATABASE_URL: 'postgres://mine', PGHOST: 'mine', DISCORD_BOT_TOKEN: 'mine' }
+  const ours = { MOLECULE_WORKSPACE_TOKEN: 's', molecule_home: 's', UNSET: undefined }
+  assert.deepEqual(childEnvironment(bridgeEnvironment({ ...own, ...ours }), {}), own)
 })
 
 test('additions win over inherited and over stripped variables', () => {
@@ -34,7 +40,7 @@ test('additions win over inherited and over stripped variables', () => {
   const variables = fc.dictionary(name, fc.string())
   fc.assert(
     fc.property(variables, variables, (inherited, additions) => {
-      const environment = childEnvironment(inherited, additions)
+      const environment = childEnvironment(platformEnvironment(inherited), additions)
       for (const [key, value] of Object.entries(additions)) assert.equal(environment[key], value)
       for (const [key, value] of Object.entries(environment)) {
         if (!Object.hasOwn(additions, key)) assert.equal(value, inherited[key])

@@ -1,17 +1,14 @@
 /** The environment of the processes that turns start, on the platform and on a bridge. */
 import assert from 'node:assert/strict'
-import { dirname } from 'node:path'
+import { writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { createExternalWorkspace, startBridge, temporaryHome } from '../harness/bridge.ts'
 import { MOLECULE } from '../harness/command.ts'
 import { type PlatformUnderTest, replyText, startPlatformFor } from '../harness/platform.ts'
 
-const SECRETS = {
-  MOLECULE_ADMIN_TOKEN: 'the-admin-token-of-this-test',
-  MOLECULE_DRAIN: '3s',
-  DISCORD_BOT_TOKEN: 'discord-secret',
-  TELEGRAM_BOT_TOKEN: 'telegram-secret',
-}
+const OURS = { MOLECULE_ADMIN_TOKEN: 'the-admin-token-of-this-test', MOLECULE_DRAIN: '3s' }
+const SECRETS = { ...OURS, DISCORD_BOT_TOKEN: 'discord-secret', TELEGRAM_BOT_TOKEN: 'telegram-secret' }
 
 /** Prints the environment. The platform masks tokens in replies, so they are printed without their prefix. */
 const PRINT_ENVIRONMENT = 'env | sed s/=mol_/=/'
@@ -61,17 +58,52 @@ test("RT-12 a child of a bridge gets the same variables, and never the bridge's 
   const start = { url: platform.url, workspace, home: temporaryHome(t), cmd: PRINT_ENVIRONMENT }
   const meta = ['--backend-opt', 'pass_meta=true']
   const token = ['--token', workspace.auth_token]
-  const env = { ...SECRETS, MOLECULE_WORKSPACE_TOKEN: workspace.auth_token }
+  const env = { ...OURS, MOLECULE_WORKSPACE_TOKEN: workspace.auth_token }
   const bridge = await startBridge(t, { ...start, token, env, args: meta })
   const reply = replyText(await platform.send(workspace.id, 'x')) ?? ''
   await assertMeta(platform, workspace.id, variables(reply))
-  const secrets = [workspace.auth_token, ...Object.values(SECRETS)]
+  const secrets = [workspace.auth_token, ...Object.values(OURS)]
   for (const secret of secrets) assert.ok(!reply.includes(secret.replace('mol_', '')))
   bridge.kill('SIGTERM')
   await bridge.ended
   await startBridge(t, { ...start, token, env })
   await assertNoMeta(platform, workspace.id)
 })
+
+const PRINT_USERS_VARIABLES = `
+const own = Object.entries(process.env).filter(([name]) => /^(DATABASE_URL|PG|DISCORD_|LINE_|MOLECULE_)/.test(name))
+const result = own.map(([name, value]) => name + '=' + value).join(';')
+if (process.argv[2] === 'exec') console.log(result)
+else require('node:readline').createInterface(process.stdin).on('line', (line) =>
+  console.log(JSON.stringify({ jsonrpc: '2.0', id: JSON.parse(line).id, result })))
+`
+
+for (const backend of ['exec', 'stdio'])
+  test(`RT-12 a handler of a bridge (${backend}) keeps the variables of its user, and gets none of ours`, async (t) => {
+    const platform = await startPlatformFor(t)
+    const workspace = await createExternalWorkspace(platform)
+    const home = temporaryHome(t)
+    writeFileSync(join(home, 'handler.cjs'), PRINT_USERS_VARIABLES)
+    const own = {
+      DATABASE_URL: 'postgres://mine/db',
+      DISCORD_WEBHOOK: 'mine',
+      LINE_CHANNEL_TOKEN: 'm',
+      PGHOST: 'db.mine',
+    }
+    const env = { ...OURS, ...own, MOLECULE_WORKSPACE_TOKEN: workspace.auth_token }
+    const cmd = `'${process.execPath}' '${home}/handler.cjs' ${backend}`
+    const args = ['--backend', backend, '--backend-opt', `cmd=${cmd}`]
+    await startBridge(t, { url: platform.url, workspace, home, token: [], env, args })
+    const reply = replyText(await platform.send(workspace.id, 'x')) ?? ''
+    const printed = reply
+      .trim()
+      .split(';')
+      .filter((one) => !one.startsWith('MOLECULE_TURN='))
+    assert.deepEqual(
+      printed.sort(),
+      Object.entries(own).map(([name, value]) => `${name}=${value}`),
+    )
+  })
 
 test('RT-12 a child finds a2a and molecule, acts as its workspace, and its token ends with the workspace', async (t) => {
   const platform = await startPlatformFor(t)

@@ -134,7 +134,19 @@ test('CN-1 BK-5 BK-8 a setup that cannot work exits with 1 at start; unknown opt
     assert.equal(await bridge.ended, 1, bridge.output())
     assert.match(bridge.output(), message)
   }
-  await refused({ args: ['--backend', 'mock'], token: ['--token', 'wrong'] }, /this token is not known here/)
+  for (const target of [workspace, { ...workspace, id: 'Laptop' }])
+    for (const [args, origin] of [
+      [['--backend', 'mock'], '--token'],
+      [['--backend', 'mock', '--dry-run'], '--token'],
+    ] as const) {
+      const message = new RegExp(
+        `does not accept the token from ${origin} \\(this token is not known here\\); give the token of ${target.id} by --token, --token-file or MOLECULE_WORKSPACE_TOKEN`,
+      )
+      const bridge = launchBridge(t, { ...start, args, workspace: target, token: ['--token', 'wrong'] })
+      assert.equal(await bridge.ended, 1, bridge.output())
+      assert.match(bridge.output(), message)
+      assert.doesNotMatch(bridge.output(), /MOLECULE_ADMIN_TOKEN/)
+    }
   await refused({ args: ['--backend', 'mock'], workspace: hosted }, /speaks for|does not reach/)
   await refused({ args: ['--backend', 'exec'] }, /backend option "cmd" is required/)
   const relay = ['--backend', 'a2a', '--backend-opt', 'url=http://127.0.0.1:9/']

@@ -23,12 +23,13 @@ import { MoleculeError } from '../../errors.ts'
 import { isWorkspaceId, ulid } from '../../ids.ts'
 import { createLog, secretValues, silentLog } from '../../log.ts'
 import { withoutControls } from '../../printable.ts'
+import { bridgeEnvironment } from '../../process/child-environment.ts'
 import { createProcesses } from '../../process/create-processes.ts'
 import { trimEndOf } from '../../trim-end.ts'
 import { NAME_CHARACTERS_MAX } from '../../workspaces/workspace.ts'
 import { openLogFile } from '../data-folder/log-file.ts'
 import { closeNow, drainText, ignoreClosedOutput, listenForStopSignals } from '../terminal/stop-signals.ts'
-import { type Terminal, withoutUndefined } from '../terminal/terminal.ts'
+import type { Terminal } from '../terminal/terminal.ts'
 import { type BridgeSettings, requireRunnable, startBridge } from './bridge.ts'
 import { createDisplay } from './display.ts'
 import { openStateFolder, type StateFolder } from './state-folder.ts'
@@ -64,6 +65,17 @@ export async function connect(options: ConnectOptions): Promise<void> {
   const { settings: given, drainMs } = readSettings(options, registry)
   // Hides the token: a list of processes shows the arguments of this one until its title changes.
   process.title = `molecule connect ${given.workspaceId}`
+  try {
+    await connectTo(given, { options, drainMs, registry })
+  } catch (thrown) {
+    throw isRefusedToken(thrown) ? refusedToken(thrown, given) : thrown
+  }
+}
+
+async function connectTo(
+  given: BridgeSettings,
+  { options, drainMs, registry }: { options: ConnectOptions; drainMs: number; registry: BackendRegistry },
+): Promise<void> {
   const settings = isWorkspaceId(given.workspaceId) ? given : await withWorkspaceId(given, options)
   warnOfUnknownOptions(settings, registry, options.terminal)
   if (options.flags.dryRun) return await dryRun(settings, registry, options.terminal)
@@ -74,6 +86,16 @@ export async function connect(options: ConnectOptions): Promise<void> {
   } finally {
     state.release()
   }
+}
+
+/** Only the platform gives a status. */
+const isRefusedToken = (thrown: unknown): thrown is MoleculeError =>
+  thrown instanceof MoleculeError && thrown.code === 'unauthenticated' && thrown.details['status'] !== undefined
+
+/** Prevents the advice for other commands, which send the admin token: a bridge does not use it. */
+function refusedToken(cause: MoleculeError, { apiUrl, tokens, workspaceId }: BridgeSettings): MoleculeError {
+  const message = `the platform at ${apiUrl} does not accept the token from ${tokens.origin} (${cause.message.split(':')[0]}); give the token of ${workspaceId} by --token, --token-file or MOLECULE_WORKSPACE_TOKEN. An admin makes a new one on the page of the workspace, under Details`
+  return new MoleculeError('unauthenticated', message, { cause })
 }
 
 /** The settings with the id of the workspace, which was given by its name. Waits for a platform that is down. */
@@ -158,7 +180,7 @@ async function run(
   void stop.first.then(() => stopping.abort())
   try {
     display.print(`connecting ${settings.workspaceId} at ${settings.apiUrl} to ${settings.backend} in ${settings.dir}`)
-    const environment = withoutUndefined(terminal.env)
+    const environment = bridgeEnvironment(terminal.env)
     const parts = { state, registry, clock, log, display, environment }
     const bridge = await startBridge(settings, parts, stopping.signal).catch((error: unknown) => {
       if (stopping.signal.aborted) return undefined
@@ -188,7 +210,7 @@ async function dryRun(settings: BridgeSettings, registry: BackendRegistry, { out
   const clock = systemClock
   const processes = createProcesses({ owner: `dry-run-${ulid()}`, clock, log: silentLog })
   try {
-    const context = { processes, environment: withoutUndefined(env), clock, log: silentLog }
+    const context = { processes, environment: bridgeEnvironment(env), clock, log: silentLog }
     const about = await requireRunnable(backend, registry.build(backend, options, context))
     const platform = createPlatformClient({ url: apiUrl, token: tokens.read() })
     const { name, runtime, status } = await platform.getWorkspace(workspaceId)

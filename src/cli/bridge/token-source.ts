@@ -9,6 +9,8 @@ import type { Environment } from '../terminal/terminal.ts'
 
 export interface TokenSource {
   read(): string
+  /** Where it comes from: the flag, the variable or the file. */
+  readonly origin: string
   /** What to do when the platform refuses the token. */
   readonly advice: string
 }
@@ -22,9 +24,13 @@ export interface TokenSourceOptions {
 export function openTokenSource({ token, tokenFile, env }: TokenSourceOptions): TokenSource {
   const fixed = token || (tokenFile ? undefined : env['MOLECULE_WORKSPACE_TOKEN'])
   if (fixed)
-    return { read: () => requireUsableToken(fixed, 'the token'), advice: 'start the bridge again with the new token' }
+    return {
+      read: () => requireUsableToken(fixed, 'the token'),
+      origin: token ? '--token' : 'MOLECULE_WORKSPACE_TOKEN',
+      advice: 'start the bridge again with the new token',
+    }
   const path = tokenFile || env['MOLECULE_WORKSPACE_TOKEN_FILE']
-  if (path) return { read: () => readToken(path), advice: `write the new token to ${path}` }
+  if (path) return { read: () => readToken(path), origin: path, advice: `write the new token to ${path}` }
   const message = 'connect needs the token of the workspace: --token, --token-file or MOLECULE_WORKSPACE_TOKEN'
   throw new MoleculeError('bad_config', message)
 }

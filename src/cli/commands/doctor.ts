@@ -10,6 +10,7 @@ import { systemClock } from '../../clock.ts'
 import { toMoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
 import { silentLog } from '../../log.ts'
+import { platformEnvironment } from '../../process/child-environment.ts'
 import { createProcesses } from '../../process/create-processes.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { readRunningPlatform } from '../data-folder/data-folder.ts'
@@ -21,7 +22,7 @@ import { renderTable } from '../terminal/output.ts'
 import { shellQuoted } from '../terminal/own-command.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { listenForStopSignals } from '../terminal/stop-signals.ts'
-import { type Environment, withoutUndefined } from '../terminal/terminal.ts'
+import type { Environment } from '../terminal/terminal.ts'
 import { readVersion } from '../version.ts'
 
 export const define: DefineCommand = (command, openContext) => {
@@ -84,7 +85,7 @@ async function withBackends<T>(env: Environment, work: (context: BackendContext)
   const recordsDir = mkdtempSync(join(tmpdir(), 'molecule-doctor-'))
   const processes = createProcesses({ owner: ulid(), recordsDir, clock: systemClock, log: silentLog })
   try {
-    return await work({ processes, environment: withoutUndefined(env), clock: systemClock, log: silentLog })
+    return await work({ processes, environment: platformEnvironment(env), clock: systemClock, log: silentLog })
   } finally {
     await processes.close()
     rmSync(recordsDir, { recursive: true, force: true })

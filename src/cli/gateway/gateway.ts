@@ -17,12 +17,13 @@ import { loadDataDir } from '../../config/config.ts'
 import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
 import { silentLog } from '../../log.ts'
+import { platformEnvironment } from '../../process/child-environment.ts'
 import { createProcesses } from '../../process/create-processes.ts'
 import { requireRunnable } from '../bridge/bridge.ts'
 import { CHANNEL_KINDS } from '../channel-kinds.ts'
 import { adaptersDirOf } from '../data-folder/adapter-record.ts'
 import { ownCommand } from '../terminal/own-command.ts'
-import { type Terminal, withoutUndefined } from '../terminal/terminal.ts'
+import type { Terminal } from '../terminal/terminal.ts'
 import { type StartedPlatform, up } from '../up/up.ts'
 import { agentSettingsFor, type GatewayChannel, type GatewaySettings, readGatewaySettings } from './gateway-settings.ts'
 
@@ -66,7 +67,7 @@ async function checkBefore(settings: GatewaySettings, { env, err }: Terminal): P
     const { steps } = await kind.check(service, AbortSignal.timeout(CHECK_MS_MAX))
     for (const step of steps) err(`${step}\n`)
   }
-  if (backend !== undefined) await checkBackend(registry, { ...settings, backend }, withoutUndefined(env))
+  if (backend !== undefined) await checkBackend(registry, { ...settings, backend }, platformEnvironment(env))
 }
 
 type NamedSettings = GatewaySettings & { readonly backend: string }

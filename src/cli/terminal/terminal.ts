@@ -53,7 +53,3 @@ export const processTerminal: Terminal = {
   },
   input: () => process.stdin,
 }
-
-export function withoutUndefined(env: Environment): Record<string, string> {
-  return Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined))
-}
