@@ -24,6 +24,7 @@ import { createLogins, type Logins, type LoginsOptions } from '../workspaces/log
 import { createMemories } from '../workspaces/memories.ts'
 import { withRecall } from '../workspaces/memory/recall.ts'
 import { createPairings } from '../workspaces/pairings.ts'
+import { createRecoveries } from '../workspaces/recoveries.ts'
 import { createWorkspaceRegistry } from '../workspaces/registry.ts'
 import { createSchedules } from '../workspaces/schedules.ts'
 import type { Tokens } from '../workspaces/tokens.ts'
@@ -72,9 +73,8 @@ export interface WiredWorkspaces {
   readonly workspaces: Workspaces
   readonly brief: (lease: Lease) => Promise<Brief>
   readonly upkeep: WorkspaceUpkeep
-  readonly logins: Logins
-  /** For the runtime, after each turn. */
-  readonly turnEnded: NonNullable<RuntimeOptions['onTurnEnd']>
+  /** A turn of a hosted workspace has ended. */
+  readonly onTurnEnd: NonNullable<RuntimeOptions['onTurnEnd']>
   /** The parts that the HTTP door needs, once the runtime and the tokens exist. */
   createDoorParts(
     others: DoorPartsOptions,
@@ -97,6 +97,7 @@ export function wireWorkspaces(parts: WireWorkspacesOptions): WiredWorkspaces {
   const logins = createLogins({ ...parts, homes, check: parts.checkLogin ?? (() => undefined) })
   const remembering = withEarlierConversation(withHistory(prompted, { store, usesHistory }), { store, keepsSessions })
   const limits = createLimits(parts)
+  const recoveries = createRecoveries({ ...parts, configs })
   const workspaces = createWorkspaces({ store, homes, configs })
   const memories = createMemories({ store, find: workspaces.get })
   const schedules = createSchedules({ store, nowMs: () => clock.nowMs() })
@@ -105,13 +106,13 @@ export function wireWorkspaces(parts: WireWorkspacesOptions): WiredWorkspaces {
   const brief = withTurnLimit(budgeted, { store, clock, isMetered })
   return {
     workspaces: withLoginCheck(workspaces, logins),
-    logins,
-    turnEnded(id, outcome, found) {
+    onTurnEnd(id, outcome, found) {
       logins.turnEnded(id, outcome)
+      recoveries.turnEnded(id, outcome)
       if (found !== undefined) limits.turnEnded(id, found)
     },
     brief,
-    upkeep: createWorkspaceUpkeep({ ...parts, homes, configs, logins, memories }),
+    upkeep: createWorkspaceUpkeep({ ...parts, homes, configs, logins, recoveries, memories }),
     createDoorParts: ({ localInbox, runtime, tokens }) => ({
       lifecycle: createWorkspaceLifecycle({
         refreshLogin: logins.refresh,

@@ -104,7 +104,7 @@ export async function wire(options: WireOptions): Promise<Platform> {
     inbox: localInbox.inbox,
     worker: { id: `${host}.${ulid()}`, workspaces: 'hosted' },
     ...{ clock, log, build, metrics, onCheckpoint },
-    ...{ brief: wired.brief, onTurnEnd: wired.turnEnded, mask: log.mask },
+    ...{ brief: wired.brief, onTurnEnd: wired.onTurnEnd, mask: log.mask },
   })
   const { webhooks, push } = wireWebhooks(options, localInbox)
   const tokens = createTokens({ store, clock, adminToken, log, conversations })

@@ -12,6 +12,7 @@ import type { WorkspaceConfigs } from './config/workspace-configs.ts'
 import type { Homes } from './homes/homes.ts'
 import type { Logins } from './logins.ts'
 import type { Memories } from './memories.ts'
+import type { Recoveries } from './recoveries.ts'
 
 const SWEEP_MS = 3600_000
 
@@ -21,6 +22,8 @@ export interface WorkspaceUpkeepOptions {
   readonly configs: WorkspaceConfigs
   /** Looks at the log-ins of agents; default: nothing does. */
   readonly logins?: Pick<Logins, 'start' | 'stop'>
+  /** Brings back the status of workspaces that can run again; default: nothing does. */
+  readonly recoveries?: Pick<Recoveries, 'start' | 'stop'>
   readonly memories: Pick<Memories, 'prune' | 'forgetAll'>
   readonly clock: Clock
   readonly log: Log
@@ -33,7 +36,7 @@ export interface WorkspaceUpkeep {
 }
 
 export function createWorkspaceUpkeep(options: WorkspaceUpkeepOptions): WorkspaceUpkeep {
-  const { configs, logins, clock, log } = options
+  const { configs, logins, recoveries, clock, log } = options
   const stopped = new AbortController()
   let running: Promise<unknown> = Promise.resolve()
   const attempt = (name: string, work: () => Promise<void>) =>
@@ -50,10 +53,11 @@ export function createWorkspaceUpkeep(options: WorkspaceUpkeepOptions): Workspac
       const checks = attempt('checking the workspaces', () => configs.recheckAll(stopped.signal))
       running = Promise.all([checks, sweep()])
       logins?.start()
+      recoveries?.start()
     },
     async stop() {
       stopped.abort()
-      await Promise.all([running, logins?.stop()])
+      await Promise.all([running, logins?.stop(), recoveries?.stop()])
     },
   }
 }

@@ -245,6 +245,11 @@ function settingsText(
   return JSON.stringify(settings)
 }
 
+/** After a turn that was answered. A workspace that is not `failed` keeps its status. */
+export function* markOnline(id: string): Transaction<void> {
+  yield* sql("update workspaces set status = 'online', status_reason = null where id = $1 and status = 'failed'", [id])
+}
+
 const statusOf = (checked: BackendCheck): [WorkspaceStatus, string | null] =>
   checked.ok ? ['online', null] : ['failed', checked.reason]
 

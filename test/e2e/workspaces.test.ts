@@ -344,3 +344,24 @@ test(
     assert.equal((await platform.request('GET', '/workspaces/ws_none/activity')).status, 404)
   }),
 )
+
+test(
+  'PL-3 BK-8 a workspace whose program is installed later is online again after a turn that it answered',
+  withPlatform(async (platform) => {
+    const bin = join(platform.dataDir, 'late-claude')
+    const made = await platform.request('POST', '/workspaces', {
+      ...{ name: 'late', runtime: 'claude-code', max_attempts: 1 },
+      runtime_config: { bin, mode: 'oneshot', permission: 'allowed_tools' },
+    })
+    const { id, status, status_reason: reason } = made.body
+    assert.deepEqual([status, /not found/.test(reason)], ['failed', true], reason)
+    assert.equal((await platform.send(id, 'too early')).status.state, 'TASK_STATE_FAILED')
+    // It answers, but it has no --version: only the turn shows that it works.
+    const result = { type: 'result', subtype: 'success', is_error: false, result: 'here I am', session_id: 'x' }
+    const script = `#!/bin/sh\ncase "$*" in *--version*) exit 1;; esac\ncat >/dev/null\necho '${JSON.stringify(result)}'\n`
+    await writeFile(bin, script, { mode: 0o755 })
+    assert.equal(replyText(await platform.send(id, 'and now?')), 'here I am')
+    await waitUntil(async () => (await getWorkspace(platform, id)).status !== 'failed', 'the status recovers')
+    assert.equal((await getWorkspace(platform, id)).status_reason ?? '', '')
+  }),
+)

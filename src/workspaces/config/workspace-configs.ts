@@ -23,6 +23,7 @@ import {
   findWorkspace,
   listWorkspaces,
   type MirroredConfig,
+  markOnline,
   mirrorConfig,
   recordInvalidConfig,
   type StoredConfig,
@@ -58,6 +59,10 @@ export interface WorkspaceConfigs {
   recheck(id: string): Promise<void>
   /** Rechecks every workspace, a few at a time. A problem becomes the status of its workspace. */
   recheckAll(signal: AbortSignal): Promise<void>
+  /** Checks a workspace whose backend could not run; only if it can now, its status changes. */
+  recover(id: string): Promise<void>
+  /** A turn was answered, so the backend can run, whatever the last check said. */
+  answered(id: string): Promise<void>
   /** Parses and checks a text. Throws `bad_config` with `path` and line if it is invalid. */
   validate(text: string, path: string): Promise<ValidatedConfig>
   /** Writes the file and mirrors it. The text must have been validated. */
@@ -77,15 +82,18 @@ export function createWorkspaceConfigs(options: WorkspaceConfigsOptions): Worksp
   const known = new Map<string, LoadedConfig>()
   const loading = new Map<string, Promise<void>>()
 
+  /** Workspaces whose backend could not run at the last check. */
+  const failed = new Set<string>()
+
   /** Hashes of the texts that `save` is writing: the store does not know them yet. */
   const saving = new Map<string, string>()
 
   const reload = async (id: string, stamp: string) => {
-    const problem = await reloadConfig(id, stamp, { ...options, isOwn: (hash) => saving.get(id) === hash })
+    const problem = await reloadConfig(id, stamp, { ...options, failed, isOwn: (hash) => saving.get(id) === hash })
     // The stamp from before the read: a change during the read is then found by the next refresh.
     known.set(id, { stamp, ...(problem !== undefined && { problem }) })
-    if (problem !== undefined)
-      log.warn({ workspaceId: id, reason: problem.message }, 'the config of a workspace is invalid')
+    const reason = problem?.message
+    if (reason !== undefined) log.warn({ workspaceId: id, reason }, 'the config of a workspace is invalid')
   }
   const load = (id: string, stamp: string) => {
     const running = loading.get(id) ?? reload(id, stamp).finally(() => loading.delete(id))
@@ -108,6 +116,15 @@ export function createWorkspaceConfigs(options: WorkspaceConfigsOptions): Worksp
   return {
     refresh,
     recheck,
+    async recover(id) {
+      if (known.get(id)?.problem === undefined && (await canRun(id, options))) await recheck(id)
+    },
+    async answered(id) {
+      if (!failed.has(id) || known.get(id)?.problem !== undefined) return
+      failed.delete(id)
+      await store.write(() => markOnline(id), id)
+      log.info({ workspaceId: id }, 'a workspace that could not run has answered: its status is online again')
+    },
     validate: (text, path) => validateConfig(text, path, options),
     async save(id, text, validated) {
       // Otherwise this write would cover a change on the disk that nobody has seen yet.
@@ -118,7 +135,7 @@ export function createWorkspaceConfigs(options: WorkspaceConfigsOptions): Worksp
       try {
         if (homes.stamp(id) !== undefined) await homes.writeConfig(id, text)
         const stored = await store.read(() => findStoredConfig(id))
-        await mirror(id, { stored, validated }, options)
+        await mirror(id, { stored, validated }, { ...options, failed })
       } finally {
         saving.delete(id)
       }
@@ -127,21 +144,31 @@ export function createWorkspaceConfigs(options: WorkspaceConfigsOptions): Worksp
     },
     async recheckAll(signal) {
       const ids = (await store.read(listWorkspaces)).map(({ id }) => id)
-      const work = async () => {
+      const recheckNext = async () => {
         for (let id = ids.shift(); id !== undefined && !signal.aborted; id = ids.shift()) {
-          await recheck(id).catch((error) =>
-            log.warn({ err: toMoleculeError(error), workspaceId: id }, 'a workspace could not be checked'),
-          )
+          await recheck(id).catch((error) => logUnchecked(log, id, error))
         }
       }
-      await Promise.all(Array.from({ length: RECHECKS_AT_ONCE }, work))
+      await Promise.all(Array.from({ length: RECHECKS_AT_ONCE }, recheckNext))
     },
   }
 }
 
+/** Checks the backend as it is stored, without a word about one that cannot run. */
+async function canRun(id: string, { store, check }: WorkspaceConfigsOptions): Promise<boolean> {
+  const stored = await store.read(() => findStoredConfig(id))
+  if (stored === undefined) return false
+  const checked = await check(stored.runtime, backendOptions(stored.runtimeConfig)).catch(() => undefined)
+  return checked?.ok === true
+}
+
+const logUnchecked = (log: Log, workspaceId: string, error: unknown) =>
+  log.warn({ err: toMoleculeError(error), workspaceId }, 'a workspace could not be checked')
+
 interface ReloadOptions extends WorkspaceConfigsOptions {
   /** True for the hash of a text that the platform itself is writing. */
   readonly isOwn: (hash: string) => boolean
+  readonly failed: Set<string>
 }
 
 /** Reads, checks and mirrors the file. Returns the error of an invalid file. */
@@ -179,9 +206,9 @@ async function reloadConfig(id: string, stamp: string, options: ReloadOptions): 
 async function mirror(
   id: string,
   { stored, validated }: { readonly stored: StoredConfig | undefined; readonly validated: ValidatedConfig },
-  options: WorkspaceConfigsOptions,
+  options: WorkspaceConfigsOptions & Pick<ReloadOptions, 'failed'>,
 ): Promise<void> {
-  const { store, homes } = options
+  const { store, homes, failed } = options
   const { runtime, runtimeConfig } = validated.config
   const before = stored?.runtime ?? runtime
   const isChanged = before !== runtime
@@ -191,6 +218,8 @@ async function mirror(
   let aside: string | undefined
   if (!isMeant) aside = isChanged ? await homes.setTokenAside(id, before) : await homes.removeStrayToken(id, runtime)
   await store.write(() => mirrorConfig(id, validated), id)
+  if (validated.checked.ok) failed.delete(id)
+  else failed.add(id)
   if (isChanged) await homes.bringTokenBack(id, runtime)
   if (aside === undefined) return
   const text = `The token in ${AUTH_TOKEN_FILE} is not one of ${runtime}: it is kept as ${aside}, and only its own runtime gets it`
