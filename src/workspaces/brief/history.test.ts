@@ -23,7 +23,10 @@ async function setUp(t: TestContext) {
   const store = openSqlite({ path: join(temporaryDir(t), 'm.db'), clock: systemClock })
   t.after(() => store.close())
   let n = 0
-  const add = (text: string, { state = 'done', answer = '', conversation = 'c', begun = 1, retried = 0 } = {}) =>
+  const add = (
+    text: string,
+    { state = 'done', answer = '', conversation = 'c', begun = 1, retried = 0, claim = undefined as unknown } = {},
+  ) =>
     store.write(function* () {
       n += 1
       const reply = state === 'done' ? JSON.stringify({ parts: [{ text: answer }], artifacts: [] }) : null
@@ -35,7 +38,7 @@ async function setUp(t: TestContext) {
           `m${n}`,
           n,
           Buffer.from(`${n}`),
-          JSON.stringify(envelopeOf(text).raw),
+          JSON.stringify(envelopeOf(text, claim).raw),
           conversation,
           state,
           reply,
@@ -113,6 +116,37 @@ test('RT-3 the history that the client sends is used where nothing is stored, at
   const many = Array.from({ length: 25 }, (_, k) => ({ role: 'user', content: `c${k}` }))
   assert.deepEqual((await historyOf(now, envelopeOf('now', many)))?.length, 20)
   assert.equal(await historyOf(now, envelopeOf('now')), undefined)
+})
+
+test('RT-3 the history that came with an earlier message still counts, before what is stored since', async (t) => {
+  const { add, historyOf } = await setUp(t)
+  const said = (...texts: string[]) =>
+    texts.map((content, n) => ({ role: n % 2 === 0 ? 'user' : 'assistant', content }))
+  const elsewhere = said('I am Ada', 'hello Ada')
+  await add('q1', { answer: 'a1', claim: elsewhere })
+  const now = await add('now', { state: 'leased' })
+  const first = ['u: I am Ada', 'a: hello Ada', 'u: q1', 'a: a1']
+  assert.deepEqual(await historyOf(now, envelopeOf('now')), first)
+  // A client that sends all of its history each time, and one that adds what happened elsewhere meanwhile.
+  const all = [...elsewhere, ...said('q1', 'a1')]
+  assert.deepEqual(await historyOf(now, envelopeOf('now', all)), first)
+  const more = [...all, ...said('and there', 'too')]
+  assert.deepEqual(await historyOf(now, envelopeOf('now', more)), [...first, 'u: and there', 'a: too'])
+  assert.deepEqual((await historyOf(now, envelopeOf('now', said('older'))))?.[2], 'u: older')
+  for (let k = 2; k <= 9; k++) await add(`q${k}`, { answer: `a${k}` })
+  const later = await add('later', { state: 'queued' })
+  assert.deepEqual((await historyOf(later, envelopeOf('later')))?.slice(0, 3), ['u: I am Ada', 'a: hello Ada', 'u: q1'])
+  await add('q10', { answer: 'a10' })
+  const last = await add('last', { state: 'queued' })
+  const full = await historyOf(last, envelopeOf('last'))
+  assert.deepEqual([full?.length, full?.[0]], [20, 'u: q1'])
+})
+
+test('RT-3 the history of a first message that failed still counts', async (t) => {
+  const { add, historyOf } = await setUp(t)
+  await add('failed', { state: 'dead', claim: [{ role: 'user', content: 'I am Ada' }] })
+  const now = await add('now', { state: 'leased' })
+  assert.deepEqual(await historyOf(now, envelopeOf('now')), ['u: I am Ada'])
 })
 
 test('RT-3 the history has at most a million characters: the newest messages, and none that alone has more', async (t) => {

@@ -1,6 +1,6 @@
 /**
  * Adds the history of a conversation to the brief, for backends that keep no session of their own. Other backends cost
- * no query. The stored history is used if there is one, else the history that the client sent with its message: the
+ * no query. It is what is stored, and what the client sent with this or an earlier message and is not stored: the
  * conversation began elsewhere.
  */
 import type { Message, Part, Role } from '../../protocol/a2a.ts'
@@ -10,6 +10,7 @@ import { isJsonObject } from '../../protocol/json.ts'
 import { readPart } from '../../protocol/part.ts'
 import { readReplyIfWhole } from '../../protocol/stored-reply.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
+import { type ClaimingTurn, joinHistory } from './claimed-history.ts'
 
 export const MESSAGES_MAX = 20
 /** No model reads more, and reading more for each turn is slow. Older messages beyond the limit are left out. */
@@ -35,8 +36,9 @@ export function withHistory<K extends HistoryKey, B>(
   return async (key, bridge) => {
     const brief = await makeBrief(key, bridge)
     if (!usesHistory(brief.runtime)) return brief
-    const stored = await store.read(() => storedHistory(key))
-    const history = stored.length > 0 ? stored : claimedHistory(key.envelope)
+    const turns = await store.read(() => storedTurns(key))
+    const current = { exchange: [], claimed: claimedHistory(key.envelope) }
+    const history = joinHistory([...turns, current]).slice(-MESSAGES_MAX)
     return history.length > 0 ? { ...brief, history: newestWithinLimit(history) } : brief
   }
 }
@@ -51,9 +53,10 @@ export interface HistoryRow {
 
 /**
  * The earlier messages of this conversation with their replies, the oldest first: those that were answered, and those
- * whose turn was cancelled. A message that failed is left out: each later turn would fail at it again.
+ * whose turn was cancelled. Of a message that failed only the history that came with it counts: each later turn would
+ * fail at the message again.
  */
-function* storedHistory({ conversationId, messageId }: HistoryKey): Transaction<Message[]> {
+function* storedTurns({ conversationId, messageId }: HistoryKey): Transaction<ClaimingTurn[]> {
   const rows = yield* sql<HistoryRow>(
     `select id, state, envelope, reply from messages
      where conversation_id = $1 and n < (select o.n from messages o where o.id = $2)
@@ -62,7 +65,24 @@ function* storedHistory({ conversationId, messageId }: HistoryKey): Transaction<
      order by n desc limit ${MESSAGES_MAX / 2}`,
     [conversationId, messageId],
   )
-  return rows.reverse().flatMap(exchangeOf)
+  const turns = rows.reverse().map((row) => ({
+    exchange: exchangeOf(row),
+    claimed: claimedHistory(restoreEnvelope(row.envelope)),
+  }))
+  if (rows.length >= MESSAGES_MAX / 2) return turns
+  const unanswered = yield* sql<{ envelope: string }>(
+    `select envelope from messages
+     where conversation_id = $1 and n < (select o.n from messages o where o.id = $2)
+       and (state = 'dead' or (state = 'canceled' and begun = 0)) and envelope like '%"history"%'
+       and length(envelope) <= ${CHARACTERS_MAX}
+     order by n limit ${MESSAGES_MAX / 2}`,
+    [conversationId, messageId],
+  )
+  const claims = unanswered.map(({ envelope }) => ({
+    exchange: [],
+    claimed: claimedHistory(restoreEnvelope(envelope)),
+  }))
+  return [...claims, ...turns]
 }
 
 /** In the place of a reply: some models refuse a history in which two messages of the user follow each other. */
