@@ -5,6 +5,7 @@
  */
 import { z } from 'zod'
 import { TASK_STATES } from './a2a.ts'
+import './field-problems.ts'
 import { invalidRequest } from './invalid-request.ts'
 
 export const ID_CHARACTERS_MAX = 256

@@ -101,7 +101,7 @@ const LISTED_AT_ONCE = 30
 export function createSchedules({ store, nowMs }: { readonly store: Store; readonly nowMs: () => number }): Schedules {
   return {
     async create(draft) {
-      const nextAtMs = await nextTime(draft, nowMs())
+      const nextAtMs = await firstTime(draft, nowMs())
       return store.write(() => insertSchedule(`sch_${ulid()}`, draft, nextAtMs))
     },
     get: (id) => store.read(() => requireSchedule(id)),
@@ -110,7 +110,8 @@ export function createSchedules({ store, nowMs }: { readonly store: Store; reado
       const known = await store.read(() => requireSchedule(id))
       const changed = { ...known, ...change }
       // A schedule that goes on after a pause has not missed the times between.
-      const nextAtMs = await nextTime(changed, nowMs())
+      const hasNewTimes = change.cron !== undefined || change.timeZone !== undefined
+      const nextAtMs = await (hasNewTimes ? firstTime : nextTime)(changed, nowMs())
       const resumer = change.paused === false ? { tokenId } : undefined
       return store.write(() => updateSchedule(changed, { nextAtMs, resumer }))
     },
@@ -138,19 +139,44 @@ export function createSchedules({ store, nowMs }: { readonly store: Store; reado
   }
 }
 
+type Times = Pick<ScheduleDraft, 'cron' | 'timeZone'>
+
+/** The first time of new times. Refuses times that never come, such as a 30 February. */
+export async function firstTime(times: Times, afterMs: number): Promise<number> {
+  const nextAtMs = await nextTime(times, afterMs)
+  if (nextAtMs !== undefined) return nextAtMs
+  const message = `the times "${times.cron}" never come: no date fits the pattern`
+  throw new MoleculeError('invalid_request', message, { details: { path: 'cron' } })
+}
+
 /** The first time after `afterMs`; undefined if there is none. Loads the library only where schedules are used. */
-export async function nextTime(
-  { cron, timeZone }: Pick<ScheduleDraft, 'cron' | 'timeZone'>,
-  afterMs: number,
-): Promise<number | undefined> {
+export async function nextTime({ cron, timeZone }: Times, afterMs: number): Promise<number | undefined> {
+  requireTimeZone(timeZone)
   const { Cron } = await import('croner')
   try {
     const job = new Cron(cron, { timezone: timeZone, mode: '5-part' })
     return job.nextRun(new Date(afterMs))?.getTime()
   } catch (thrown) {
-    const reason = (thrown as Error).message.replace(/^Cron\w*: /, '')
-    const message = `the times "${cron}" in ${timeZone} cannot be used: ${reason}`
+    const message = `the times "${cron}" cannot be used: ${cronProblem(cron, thrown as Error)}; ${CRON_ADVICE}`
     throw new MoleculeError('invalid_request', message, { details: { path: 'cron' }, cause: thrown })
+  }
+}
+
+const CRON_ADVICE = 'the fields are minute, hour, day of the month, month and day of the week, such as "30 9 * * 1-5"'
+
+function cronProblem(cron: string, { message }: Error): string {
+  const fields = cron.trim().split(/\s+/).length
+  if (fields !== 5) return `it has ${fields} ${fields === 1 ? 'field' : 'fields'}, not 5`
+  const reason = message.replace(/^Cron\w*: /, '').replace(/\.$/, '')
+  return reason.charAt(0).toLowerCase() + reason.slice(1)
+}
+
+function requireTimeZone(timeZone: string): void {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone })
+  } catch (cause) {
+    const message = `there is no time zone ${JSON.stringify(timeZone)}; use a name such as UTC or Europe/Berlin`
+    throw new MoleculeError('invalid_request', message, { details: { path: 'time_zone' }, cause })
   }
 }
 

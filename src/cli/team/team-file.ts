@@ -11,7 +11,7 @@ import { toMoleculeError } from '../../errors.ts'
 import { COST_USD_MAX, isBudget } from '../../protocol/delegation.ts'
 import { safeParse } from '../../protocol/schemas.ts'
 import { DEFAULT_ATTEMPTS, DEFAULT_RUNTIME, DEFAULT_SLOTS } from '../../workspaces/config/config-file.ts'
-import { nextTime } from '../../workspaces/schedules.ts'
+import { firstTime } from '../../workspaces/schedules.ts'
 import { didYouMean } from '../terminal/near-misses.ts'
 import { readYaml, replaceVariables, valuesOf, type YamlPath, type YamlSource } from './read-yaml.ts'
 
@@ -204,10 +204,11 @@ async function reportTimes(workspaces: readonly TeamWorkspace[], source: YamlSou
   for (const workspace of workspaces) {
     for (const { name, cron, time_zone: timeZone } of workspace.schedules) {
       try {
-        await nextTime({ cron, timeZone }, Date.now())
+        await firstTime({ cron, timeZone }, Date.now())
       } catch (thrown) {
-        const path = ['workspaces', workspace.name, 'schedules', name, 'cron']
-        source.report(path, `${path.join('.')}: ${toMoleculeError(thrown).message}`)
+        const { message, details } = toMoleculeError(thrown)
+        const path = ['workspaces', workspace.name, 'schedules', name, String(details['path'] ?? 'cron')]
+        source.report(path, `${path.join('.')}: ${message}`)
       }
     }
   }

@@ -9,6 +9,7 @@ import { parseDuration } from '../../duration.ts'
 import { MoleculeError } from '../../errors.ts'
 import type { Json } from '../../protocol/a2a.ts'
 import { COST_USD_MAX, isBudget } from '../../protocol/delegation.ts'
+import '../../protocol/field-problems.ts'
 import {
   ATTEMPTS_MAX,
   DEFAULT_TIER,

@@ -51,9 +51,9 @@ test('a bad body is refused with the name of its first bad field', () => {
     '"nmae", "more" is not a field of a token; the fields are name, inner',
     'nmae',
   ])
-  assert.deepEqual(refusal(7), ['the body must be a JSON object: invalid input: expected object, received number', ''])
+  assert.deepEqual(refusal(7), ['the body must be a JSON object', ''])
   assert.deepEqual(refusal({ name: 'x', inner: { count: 'y' } }), [
-    'field "inner.count": invalid input: expected number, received string',
+    'field "inner.count": must be a number',
     'inner.count',
   ])
 })

@@ -22,7 +22,7 @@ export function validateBody<Schema extends z.ZodObject>(
   }
   const path = issue?.path.map(String).join('.') ?? ''
   const problem = lowerFirst(issue?.message ?? 'invalid')
-  throw invalid(path === '' ? `the body must be a JSON object: ${problem}` : `field "${path}": ${problem}`, path)
+  throw invalid(path === '' ? 'the body must be a JSON object' : `field "${path}": ${problem}`, path)
 }
 
 function invalid(message: string, path: string): MoleculeError {
