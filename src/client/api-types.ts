@@ -13,6 +13,8 @@ export interface ApiAnswers {
       readonly version?: string
       readonly problem?: string
       readonly logged_in: boolean
+      /** What pays for its model, such as a variable or a log-in. */
+      readonly pays?: string
       readonly remedy?: string
       readonly warm: boolean
     }[]
@@ -121,6 +123,24 @@ export interface ApiAnswers {
     readonly team?: string
     readonly runtime_config?: Readonly<Record<string, unknown>>
     readonly created_at: string
+  }
+  /** A new token for the bridge of an external workspace, and the command that uses it; earlier tokens stay valid. */
+  readonly 'POST /workspaces/{id}/connect-command': {
+    readonly auth_token: string
+    readonly connect: string
+    readonly earlier_tokens: readonly {
+      readonly id: string
+      readonly kind: string
+      readonly name: string
+      readonly role: 'admin' | 'member' | 'viewer' | 'caller' | 'workspace' | 'conversation'
+      readonly workspace_id?: string
+      readonly conversation_id?: string
+      readonly workspaces?: readonly string[]
+      readonly created_at: string | null
+      readonly expires_at: string | null
+      readonly last_used_at: string | null
+      readonly old_secret_until?: string | null
+    }[]
   }
   /** Begin the next turn with a new backend, and check whether the backend can run. */
   readonly 'POST /workspaces/{id}/restart': ApiAnswers['GET /workspaces/{id}']

@@ -45,6 +45,13 @@ export interface TokenSecretView {
   readonly token: string
 }
 
+export interface ConnectCommandView {
+  readonly auth_token: string
+  readonly connect: string
+  /** They stay valid. */
+  readonly earlier_tokens: readonly TokenView[]
+}
+
 export interface VersionedFile {
   /** Undefined where there is no such file. */
   readonly text: string | undefined
@@ -60,6 +67,8 @@ export interface PanelCalls {
   createToken(token: NewTokenInput): Promise<TokenSecretView>
   rotateToken(id: string): Promise<TokenSecretView>
   revokeToken(id: string): Promise<void>
+  /** A new token for the bridge of an external workspace, and the command that uses it. */
+  createConnectCommand(workspaceId: string): Promise<ConnectCommandView>
   readVersionedFile(workspaceId: string, path: string): Promise<VersionedFile>
   /** Refused with `unsupported_operation` when the file has another version than this. */
   writeVersionedFile(workspaceId: string, path: string, file: { text: string; version: string }): Promise<void>
@@ -97,6 +106,7 @@ export function panelCalls(call: (request: PanelRequest) => Promise<unknown>): P
     createToken: (token) => send('POST', '/tokens', token),
     rotateToken: (id) => send('POST', `${tokenAt(id)}/rotate`),
     revokeToken: (id) => send('DELETE', tokenAt(id)),
+    createConnectCommand: (id) => send('POST', at(id, '/connect-command')),
     ...fileCalls(call),
   }
 }

@@ -22,6 +22,7 @@ import {
   changeStoreOnlySettings,
   listTeam,
   markDeleted,
+  requireFreeName,
   requireWorkspace,
   type StoreOnlyChange,
   type TeamMember,
@@ -52,6 +53,7 @@ export function createWorkspaceLifecycle(options: WorkspaceLifecycleOptions): Wo
     async change(id, change) {
       const workspace = await required(id)
       if (change.workingDir !== undefined) requireWorkingDir(change.workingDir)
+      await requireFreeNewName(workspace, change, store)
       const config = configChange(change)
       const storeOnly = storeOnlyChange(change, homes)
       // Rows first: a change that the store refuses must not be in the file already.
@@ -64,6 +66,7 @@ export function createWorkspaceLifecycle(options: WorkspaceLifecycleOptions): Wo
     async checkChange(id, change) {
       const workspace = await required(id)
       if (change.workingDir !== undefined) requireWorkingDir(change.workingDir)
+      await requireFreeNewName(workspace, change, store)
       return (await validateChange(workspace, configChange(change), options)).validated.checked
     },
     async remove(id, { cascade }) {
@@ -97,6 +100,16 @@ export function createWorkspaceLifecycle(options: WorkspaceLifecycleOptions): Wo
       return await required(id)
     },
   }
+}
+
+/** Two renames at the same moment may still give two workspaces one name: the file of a workspace has no lock. */
+async function requireFreeNewName(
+  { id, name: before }: Workspace,
+  { name, allowDuplicate }: WorkspaceChange,
+  store: Store,
+): Promise<void> {
+  if (allowDuplicate !== false || name === undefined || name === before) return
+  await store.read(() => requireFreeName(name, id))
 }
 
 function configChange(change: WorkspaceChange): ConfigFileChange {

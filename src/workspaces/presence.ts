@@ -64,7 +64,7 @@ export interface Presence {
 }
 
 export function presenceOf(input: PresenceInput): Presence {
-  if (input.paused) return { status: 'paused', statusReason: 'paused: messages are accepted and none is started' }
+  if (input.paused) return { status: 'paused', statusReason: 'messages are accepted and none is started' }
   if (input.stored === 'failed') return toPresence('failed', input.storedReason)
   const { heardAtMs, hasSignedOff, nowMs, hosted } = input
   const offlineReason = hosted ? undefined : whyOffline({ nowMs, heardAtMs, hasSignedOff })

@@ -37,16 +37,22 @@ export interface NewWorkspaceRow {
   readonly configHash: string
   readonly storeOnly: StoreOnlySettings
   readonly checked: BackendCheck
+  /** False refuses a name that another workspace has. */
+  readonly allowDuplicate?: boolean | undefined
 }
 
 export function* insertWorkspace(row: NewWorkspaceRow): Transaction<void> {
-  const { id, config, storeOnly, checked } = row
+  const { id, config, storeOnly, checked, allowDuplicate } = row
   const [count] = yield* sql<{ total: number }>('select count(*) as total from workspace_load')
   if ((count?.total ?? 0) >= WORKSPACES_MAX) {
     throw new MoleculeError('invalid_request', `there are already ${WORKSPACES_MAX} workspaces: delete some first`)
   }
   if (storeOnly.parentId !== undefined) yield* requireParent(storeOnly.parentId)
   if (storeOnly.team !== undefined) yield* requireNewMember(storeOnly.team, config.name)
+  if (allowDuplicate === false) {
+    yield* lockNames('names')
+    yield* requireFreeName(config.name, id)
+  }
   yield* sql(
     `insert into workspaces (id, name, role, runtime, settings, status, status_reason, created_at)
      values ($1, $2, $3, $4, $5, $6, $7, now_ms())`,
@@ -59,15 +65,27 @@ export function* insertWorkspace(row: NewWorkspaceRow): Transaction<void> {
   ])
 }
 
-/**
- * Two applies of one new team at the same moment both find no such workspace, and each would create it. The written row
- * is a lock: the second one waits for the commit of the first and then finds its workspace.
- */
-function* requireNewMember(team: string, name: string): Transaction<void> {
+/** Two that create at the same moment both find no such workspace. The written row makes the second one wait. */
+function* lockNames(what: 'names' | 'team'): Transaction<void> {
   yield* sql(
-    `insert into upkeep_clock (name, at_ms) values ('team', now_ms())
+    `insert into upkeep_clock (name, at_ms) values ($1, now_ms())
      on conflict (name) do update set at_ms = excluded.at_ms`,
+    [what],
   )
+}
+
+/** Throws where a workspace other than `ownId` has the name. */
+export function* requireFreeName(name: string, ownId?: string): Transaction<void> {
+  const [other] = (yield* findIdsByName(name)).filter((id) => id !== ownId)
+  if (other === undefined) return
+  const advice = 'choose another name, or allow a second one (allow_duplicate, at the command line --allow-duplicate)'
+  const message = `there is a workspace called ${JSON.stringify(name)} already (${other}); ${advice}`
+  throw new MoleculeError('unsupported_operation', message, { details: { workspace: other } })
+}
+
+/** Two applies of one new team at the same moment make one workspace. */
+function* requireNewMember(team: string, name: string): Transaction<void> {
+  yield* lockNames('team')
   const namesakes = yield* sql<{ id: string; settings: string }>(
     `select w.id, w.settings from workspaces w join workspace_load l on l.workspace_id = w.id where w.name = $1
      order by w.id limit ${NAMESAKES_MAX}`,

@@ -108,6 +108,8 @@ export interface NewWorkspace {
   readonly team?: string
   /** A folder in `<data-dir>/templates` that is copied. */
   readonly template?: string
+  /** False refuses a name that another workspace has. */
+  readonly allowDuplicate?: boolean
   readonly runtimeConfig?: Readonly<Record<string, Json>>
 }
 
@@ -146,6 +148,8 @@ export interface CardFacts {
 /** The input of `PATCH`. Null removes a value. The keys of `runtimeConfig` are merged into the stored ones. */
 export interface WorkspaceChange {
   readonly name?: string
+  /** False refuses a name that another workspace has. */
+  readonly allowDuplicate?: boolean
   readonly role?: string
   readonly runtime?: string
   readonly model?: string | null

@@ -36,6 +36,7 @@ import {
   insertWorkspace,
   listWorkspaceIds,
   listWorkspacePage,
+  requireFreeName,
   requireParent,
   type StoreOnlySettings,
 } from './workspace-rows.ts'
@@ -68,6 +69,7 @@ export function createWorkspaces(options: WorkspacesOptions): Workspaces {
     async check(input) {
       const { parentId } = input
       const { validated } = await validateNew(input, options)
+      if (input.allowDuplicate === false) await store.read(() => requireFreeName(validated.config.name))
       if (parentId !== undefined) await store.read(() => requireParent(parentId))
       return validated.checked
     },
@@ -109,7 +111,7 @@ async function provisionWorkspace(input: NewWorkspace, options: WorkspacesOption
   try {
     await homes.create(id, { template: input.template, runtime: validated.config.runtime, foreignTokens })
     await homes.writeConfig(id, text)
-    await store.write(() => insertWorkspace({ id, storeOnly, ...validated }))
+    await store.write(() => insertWorkspace({ id, storeOnly, ...validated, allowDuplicate: input.allowDuplicate }))
   } catch (error) {
     await homes.discard(id)
     throw error

@@ -52,8 +52,10 @@ async function findAgent(
 ): Promise<FoundAgent> {
   const { bin: program, backend } = cli
   const definition = createBackendRegistry(builtinBackends).get(backend)
-  const isLoggedIn = cli.payer(env) !== undefined
-  const found = { backend, program, isLoggedIn, isKeptWarm: isKeptWarm(definition) }
+  const pays = cli.payer(env)
+  const isLoggedIn = pays !== undefined
+  const isWarm = isKeptWarm(definition)
+  const found = { backend, program, isLoggedIn, isKeptWarm: isWarm, ...(isLoggedIn && { pays }) }
   const { path } = await findProgram(program, env['PATH'] ?? '')
   if (path === undefined) return { ...found, remedy: cli.install }
   const stamp = await stampOf(path)

@@ -66,6 +66,8 @@ const RULES: Readonly<Record<string, Rule>> = {
     expected: admins(204),
     prepare: async (opened) => ({ path: `/tokens/${await someToken(opened)}` }),
   },
+  // The fake platform runs its workspace itself, so it has no connect command.
+  'post /workspaces/{id}/connect-command': { expected: admins(400) },
   'delete /workspaces/{id}/conversation-tokens': { expected: admins(204) },
   'get /me': { expected: anyToken(200) },
   'get /agents': { expected: members(200) },

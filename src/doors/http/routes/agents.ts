@@ -12,6 +12,7 @@ const foundAgentsSchema = z.strictObject({
       version: z.string().optional(),
       problem: z.string().optional(),
       logged_in: z.boolean(),
+      pays: z.string().optional().describe('What pays for its model, such as a variable or a log-in.'),
       remedy: z.string().optional(),
       warm: z.boolean(),
     }),
@@ -33,8 +34,9 @@ export const agentRoutes = [
   }),
 ]
 
-const viewAgent = ({ backend, program, path, version, problem, remedy, ...agent }: FoundAgent) => ({
+const viewAgent = ({ backend, program, path, version, problem, remedy, pays, ...agent }: FoundAgent) => ({
   ...{ backend, program, installed: path !== undefined, logged_in: agent.isLoggedIn, warm: agent.isKeptWarm },
+  ...(pays !== undefined && { pays }),
   ...(path !== undefined && { path }),
   ...(version !== undefined && { version }),
   ...(problem !== undefined && { problem }),

@@ -140,6 +140,8 @@ export interface FoundAgent {
   /** Why the installed program cannot be used. */
   readonly problem?: string
   readonly isLoggedIn: boolean
+  /** What pays for its model, such as a variable or a log-in; absent when it is not logged in. */
+  readonly pays?: string
   /** What the owner can do to install the program or to log in; absent when nothing is missing. */
   readonly remedy?: string
   /** Its process is kept between two messages. */

@@ -57,6 +57,21 @@ const meSchema = z.strictObject({
   actions: z.array(z.string()),
 })
 
+/** A token or session without its secret. */
+export const tokenViewSchema = z.strictObject({
+  id: z.string(),
+  kind: z.string(),
+  name: z.string(),
+  role: z.enum(TOKEN_ROLES),
+  workspace_id: z.string().optional(),
+  conversation_id: z.string().optional(),
+  workspaces: z.array(z.string()).optional(),
+  created_at: z.string().nullable(),
+  expires_at: z.string().nullable(),
+  last_used_at: z.string().nullable(),
+  old_secret_until: z.string().nullable().optional(),
+})
+
 export const tokenRoutes = [
   route({
     method: 'get',
@@ -160,7 +175,7 @@ async function requireWorkspaces(workspaces: Workspaces, { workspaceId, workspac
 /** In whole milliseconds, like every stored time. */
 const toMs = (text: string): number => Math.round(parseDuration(text) ?? 0)
 
-function viewToken(token: TokenInfo) {
+export function viewToken(token: TokenInfo): z.input<typeof tokenViewSchema> {
   return {
     id: token.id,
     kind: token.kind,
@@ -168,7 +183,7 @@ function viewToken(token: TokenInfo) {
     role: token.role,
     ...(token.workspaceId !== undefined && { workspace_id: token.workspaceId }),
     ...(token.conversationId !== undefined && { conversation_id: token.conversationId }),
-    ...(token.workspaces !== undefined && { workspaces: token.workspaces }),
+    ...(token.workspaces !== undefined && { workspaces: [...token.workspaces] }),
     created_at: instant(token.createdAtMs),
     expires_at: instant(token.expiresAtMs),
     last_used_at: instant(token.lastUsedAtMs),

@@ -58,6 +58,10 @@ export const newWorkspaceSchema = z.strictObject({
   team: shortText.optional(),
   runtime_config: z.record(z.string(), z.json()).optional(),
   url: z.string().trim().min(1).max(URL_CHARACTERS_MAX).optional(),
+  allow_duplicate: z
+    .boolean()
+    .optional()
+    .describe('false refuses a name that another workspace has; without it a second one is made, with a warning'),
 })
 
 /** The fields that may be changed later; null removes the value. */
@@ -70,10 +74,10 @@ export const workspaceChangeSchema = newWorkspaceSchema.omit({ template: true, t
 
 /** The body of `POST /workspaces`. */
 export function toNewWorkspace(body: z.output<typeof newWorkspaceSchema>): NewWorkspace {
-  const { name, template, team, model, parent_id: parentId, permission } = body
+  const { name, template, team, model, parent_id: parentId, permission, allow_duplicate: allowDuplicate } = body
   const fields = fromWire(body)
   for (const [key, value] of Object.entries(fields.runtimeConfig ?? {})) if (holdsHidden(value)) throw stillHidden(key)
-  return withoutUndefined({ ...fields, name, template, team, model, parentId, permission })
+  return withoutUndefined({ ...fields, name, template, team, model, parentId, permission, allowDuplicate })
 }
 
 /**
@@ -92,10 +96,10 @@ export function toWorkspaceChange(
   )
   const halfShown = config.find(([, value]) => holdsHidden(value))
   if (halfShown !== undefined) throw stillHidden(halfShown[0])
-  const { name, model, parent_id: parentId, permission } = body
+  const { name, model, parent_id: parentId, permission, allow_duplicate: allowDuplicate } = body
   return withoutUndefined({
     ...fields,
-    ...{ name, model, parentId, permission },
+    ...{ name, model, parentId, permission, allowDuplicate },
     ...(given === undefined ? {} : { runtimeConfig: Object.fromEntries(config) }),
   })
 }
@@ -106,7 +110,9 @@ function stillHidden(key: string): MoleculeError {
 }
 
 /** From the names of the wire to ours. */
-function fromWire(body: Omit<z.infer<typeof workspaceChangeSchema>, 'name' | 'model' | 'parent_id' | 'permission'>) {
+function fromWire(
+  body: Omit<z.infer<typeof workspaceChangeSchema>, 'name' | 'model' | 'parent_id' | 'permission' | 'allow_duplicate'>,
+) {
   return {
     role: body.role,
     runtime: body.runtime,

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
-import type { Tokens } from '../../../workspaces/tokens.ts'
+import type { TokenInfo, Tokens } from '../../../workspaces/tokens.ts'
 import {
   type BackendCheck,
   isExternal,
@@ -15,6 +15,7 @@ import {
 import { readQueryFlag, readQueryNumber } from '../server/query.ts'
 import { listReachable, requireWorkspace } from '../server/reach.ts'
 import { route } from './route.ts'
+import { tokenViewSchema, viewToken } from './tokens.ts'
 import {
   newWorkspaceSchema,
   toNewWorkspace,
@@ -41,6 +42,12 @@ const stoppedSchema = z.strictObject({
     }),
   ),
   failed: z.array(z.strictObject({ id: z.string(), name: z.string(), message: z.string() })),
+})
+
+const connectCommandSchema = z.strictObject({
+  auth_token: z.string(),
+  connect: z.string(),
+  earlier_tokens: z.array(tokenViewSchema),
 })
 
 export const workspaceRoutes = [
@@ -108,6 +115,22 @@ export const workspaceRoutes = [
       const change = toWorkspaceChange(body, runtimeConfig)
       if (readQueryFlag(context, 'dry_run')) return context.json(viewCheck(await lifecycle.checkChange(id, change)))
       return context.json(viewWorkspace(await lifecycle.change(id, change)))
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/workspaces/:id/connect-command',
+    access: 'token.handle',
+    summary:
+      'A new token for the bridge of an external workspace, and the command that uses it; earlier tokens stay valid',
+    success: [201, 'The command with its token, and the earlier tokens of its bridges'],
+    answer: connectCommandSchema,
+    async handle({ context }, { workspaces, tokens }) {
+      const workspace = await requireWorkspace(workspaces, context.req.param('id'))
+      if (!isExternal(workspace)) throw notExternal(workspace)
+      const earlier = (await tokens.list()).filter((token) => isBridgeToken(token, workspace.id))
+      const access = await createBridgeAccess(workspace, tokens, baseUrl(context.env.incoming))
+      return context.json({ ...access, earlier_tokens: earlier.map(viewToken) }, 201)
     },
   }),
   route({
@@ -202,6 +225,15 @@ const viewCheck = ({ warnings = [], ...check }: BackendCheck): WorkspaceView => 
   ...check,
   warnings: [...warnings],
 })
+
+/** A token with which a bridge or a program acts as the workspace; not those of the processes of its turns. */
+const isBridgeToken = ({ role, workspaceId }: TokenInfo, id: string): boolean =>
+  role === 'workspace' && workspaceId === id
+
+function notExternal({ name, runtime }: Workspace): MoleculeError {
+  const reason = `the platform itself runs ${JSON.stringify(name)} (runtime ${runtime})`
+  return new MoleculeError('unsupported_operation', `${reason}: only an external workspace has a connect command`)
+}
 
 /** What the bridge of an external workspace needs: its token, only in this answer, and the command to paste. */
 async function createBridgeAccess({ id, name }: Workspace, tokens: Tokens, base: string) {
