@@ -49,7 +49,7 @@ test('delegate prints only the answer; it takes an id or a name, an argument or 
   const { run, fakePlatform } = await platform(t)
   assert.deepEqual(await run(['delegate', WORKSPACE_ID, 'say this']), { code: 0, output: 'say this\n', errors: '' })
   assert.equal((await run(['delegate', 'echo', '-'], {}, 'from stdin')).output, 'from stdin\n')
-  assert.equal((await run(['delegate', 'echo', '-'], {}, ' \n')).code, 1)
+  assert.equal((await run(['delegate', 'echo', '-'], {}, ' \n')).code, 2)
   assert.notEqual(
     fakePlatform.letters[0]?.envelope.message.messageId,
     fakePlatform.letters[1]?.envelope.message.messageId,

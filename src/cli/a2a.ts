@@ -51,5 +51,15 @@ export async function main(argv: readonly string[], given: Terminal = processTer
       const { status } = await import('./commands/a2a/tasks.ts')
       await status(task, terminal)
     })
+  program
+    .command('complete', { hidden: true })
+    .description('print completions for a shell')
+    .argument('[words...]', 'the words typed so far')
+    .allowUnknownOption()
+    .action(async (words: string[]) => {
+      const { printCompletions } = await import('./commands/complete.ts')
+      const { platformClientFor } = await import('./platform/platform-access.ts')
+      await printCompletions(program, words, async () => platformClientFor(terminal.env))
+    })
   return runProgram(program, { argv, terminal, prefix: '[A2A_ERROR]' })
 }

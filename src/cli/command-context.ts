@@ -3,14 +3,14 @@
  * A global option wins over the environment, the environment over `config set`, and that over the default.
  */
 import type { Command } from 'commander'
-import type { PlatformClient } from '../client/platform-client.ts'
+import { createPlatformClient, type PlatformClient } from '../client/platform-client.ts'
 import { loadDataDir } from '../config/config.ts'
 import { DEFAULT_URL } from '../config/settings.ts'
 import { MoleculeError } from '../errors.ts'
 import { CLI_CONFIG_FILE, readCliConfig } from './data-folder/cli-config.ts'
 import { readRunningPlatform } from './data-folder/data-folder.ts'
-import { type PlatformAccess, platformAccessFor, platformClientFor } from './platform/platform-access.ts'
-import { OUTPUT_FORMATS, type OutputFormat, render } from './terminal/output.ts'
+import { type PlatformAccess, platformAccessFor } from './platform/platform-access.ts'
+import { type Column, OUTPUT_FORMATS, type OutputFormat, render, renderTable } from './terminal/output.ts'
 import { ownCommand, withOwnCommand } from './terminal/own-command.ts'
 import { type Terminal, withCleanScreen } from './terminal/terminal.ts'
 
@@ -32,7 +32,9 @@ export interface CommandContext {
   platform(): PlatformClient
   /** For a command that calls the platform without the client. */
   access(): PlatformAccess
-  /** Prints the value in the output format; `table` is called only for the format `table`. */
+  /** A table that fits this terminal. */
+  table<T>(rows: readonly T[], columns: readonly Column<T>[], none: string): string
+  /** Prints the value in the output format; `table` is called only for `table`, and may have `"molecule ..."`. */
   show(value: unknown, table: () => string): Promise<void>
 }
 
@@ -62,19 +64,33 @@ export function openCommandContext(options: GlobalOptions, given: Terminal): Com
   const apiUrl = address.value
   const terminal = withCleanScreen({ ...given, env: { ...given.env, MOLECULE_API_URL: apiUrl } })
   const command = ownCommand(given.env, { apiUrl: options.apiUrl })
+  const access = () => platformAccessFor(given.env, configured || '', address.source)
   exitOnClosedPipe()
   return {
     ...{ terminal, dataDir, output, apiUrl },
     sources: { output: format.source, apiUrl: address.source },
     command,
     withOwnCommand: (sentence) => withOwnCommand(sentence, command),
-    platform: () => platformClientFor(given.env, configured || ''),
-    access: () => platformAccessFor(given.env, configured || ''),
+    platform: () => createPlatformClient(access()),
+    table: (rows, columns, none) =>
+      // Before the cells are cut: the own command may be longer.
+      renderTable(rows, columns.map(withOwnCommands(command)), { none, width: terminal.screen?.columns }),
+    access,
     async show(value, table) {
-      terminal.out(output === 'table' ? table() : await render(value, output))
+      terminal.out(output === 'table' ? withOwnCommand(table(), command) : await render(value, output))
     },
   }
 }
+
+const withOwnCommands =
+  (command: string) =>
+  <T>(column: Column<T>): Column<T> => ({
+    ...column,
+    of(row) {
+      const value = column.of(row)
+      return typeof value === 'string' ? withOwnCommand(value, command) : value
+    },
+  })
 
 type Source = readonly [value: string | undefined, source: string]
 

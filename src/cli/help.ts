@@ -4,15 +4,16 @@ import { COMMANDS, DESCRIPTION, GLOBAL_OPTIONS, HELP_OPTION, VERSION_OPTION } fr
 const COLUMNS_DEFAULT = 80
 const COLUMNS_MIN = 40
 
-export function rootHelp(columns = COLUMNS_DEFAULT): string {
+/** `program` is how `molecule` is typed here. */
+export function rootHelp(program: string, columns = COLUMNS_DEFAULT): string {
   const width = Math.max(columns, COLUMNS_MIN)
   const commands = COMMANDS.filter(({ hidden }) => hidden !== true).map(({ name, summary }) => [name, summary] as const)
   return [
-    'Usage: molecule [options] <command>',
+    `Usage: ${program} [options] <command>`,
     wrap(DESCRIPTION, width, 0),
     `Options:\n${list([...GLOBAL_OPTIONS, VERSION_OPTION, HELP_OPTION], width)}`,
     `Commands:\n${list(commands, width)}`,
-    'molecule <command> --help shows the help of a command.\n',
+    `${program} <command> --help shows the help of a command.\n`,
   ].join('\n\n')
 }
 

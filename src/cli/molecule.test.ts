@@ -49,13 +49,13 @@ test('bad usage exits with 2 and prints an error', async () => {
   }
 })
 
-test('a failure exits with 1 and one sentence; -v shows the stacks', async (t) => {
+test('CL-2 a wrong value exits with 2 and one sentence; -v shows the stacks', async (t) => {
   const argv = ['up', '--data-dir', temporaryDir(t), '--port', 'eighty']
   const terminal = recordingTerminal()
-  assert.equal(await molecule(argv, terminal), 1)
+  assert.equal(await molecule(argv, terminal), 2)
   assert.match(terminal.errors(), /^error: setting "port" from --port cannot be "eighty": [^\n]*\n$/)
   const verbose = recordingTerminal()
-  assert.equal(await molecule(['-v', ...argv], verbose), 1)
+  assert.equal(await molecule(['-v', ...argv], verbose), 2)
   assert.match(verbose.errors(), /\n {4}at .*\ncaused by: /)
 })
 

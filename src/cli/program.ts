@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import type { CommandContext } from './command-context.ts'
 import { rootHelp } from './help.ts'
 import { runProgram } from './run-program.ts'
+import { ownProgram } from './terminal/own-command.ts'
 import type { Terminal } from './terminal/terminal.ts'
 import { COMMANDS, DESCRIPTION, GLOBAL_OPTIONS, HELP_OPTION, VERSION_OPTION } from './tree.ts'
 import { readVersion } from './version.ts'
@@ -32,6 +33,6 @@ export async function buildProgram(terminal: Terminal, wanted: (name: string) =>
     const command = program.command(name, { hidden }).description(summary)
     if (wanted(name)) (await load()).define(command, openContext, terminal)
   }
-  program.helpInformation = () => rootHelp(terminal.screen?.columns)
+  program.helpInformation = () => rootHelp(ownProgram(terminal.env), terminal.screen?.columns)
   return program
 }

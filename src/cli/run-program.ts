@@ -1,6 +1,7 @@
 /**
  * Runs a parsed program (`molecule` or `a2a`) and turns its end into an exit code: 0 done, 1 failed, 2 bad usage,
- * 130 interrupted by Ctrl-C.
+ * 130 interrupted by Ctrl-C. Bad usage is what the parser refuses, and every `invalid_request`: a value that was typed is
+ * wrong, whether the command or the platform found it.
  * A failure is one sentence on stderr that says what to do next; `-v` shows the stack and the causes.
  */
 
@@ -8,7 +9,7 @@ import type { Command, CommanderError } from 'commander'
 import { MoleculeError } from '../errors.ts'
 import { withoutControls } from '../printable.ts'
 import { ownCommand, ownProgram, withOwnCommand } from './terminal/own-command.ts'
-import type { Terminal } from './terminal/terminal.ts'
+import type { Environment, Terminal } from './terminal/terminal.ts'
 
 const EXIT_DONE = 0
 export const EXIT_FAILED = 1
@@ -32,7 +33,8 @@ export async function runProgram(program: Command, options: RunProgramOptions): 
   const { argv, terminal, prefix } = options
   program.exitOverride()
   program.configureOutput({
-    ...{ writeOut: terminal.out, writeErr: terminal.err },
+    writeOut: (text) => terminal.out(withOwnProgram(text, terminal)),
+    writeErr: (text) => terminal.err(withOwnProgram(text, terminal)),
     // Printed below, once it is known whether a command was not found.
     outputError: () => undefined,
   })
@@ -45,19 +47,31 @@ export async function runProgram(program: Command, options: RunProgramOptions): 
   } catch (thrown) {
     if (isParserError(thrown)) {
       if (thrown.exitCode === 0) return EXIT_DONE
-      if (isOwnSentence(thrown)) terminal.err(await usageSentence(thrown, program, options))
+      if (isOwnSentence(thrown)) {
+        const sentence = await usageSentence(thrown, program, options)
+        terminal.err(sentence.replace(/^error:/, () => prefix))
+      }
       return EXIT_USAGE
     }
     if (thrown instanceof ExitError) return thrown.exitCode
     const { verbose, apiUrl } = program.opts<{ verbose?: boolean; apiUrl?: string }>()
-    const message = withOwnCommand(describeFailure(thrown, verbose === true), ownCommand(terminal.env, { apiUrl }))
+    const message = withOwnCommand(
+      describeFailure(thrown, verbose === true, terminal.env),
+      ownCommand(terminal.env, { apiUrl }),
+    )
     // The message may quote an agent, whose control characters must not reach a terminal.
     terminal.err(`${prefix} ${terminal.interactive ? withoutControls(message) : message}\n`)
-    return EXIT_FAILED
+    return isBadUsage(thrown) ? EXIT_USAGE : EXIT_FAILED
   } finally {
     clearInterval(keepAlive)
   }
 }
+
+/** Help names the program and its commands as they are typed here. */
+const withOwnProgram = (text: string, { env }: Terminal): string =>
+  withOwnCommand(text, ownProgram(env)).replace(/^Usage: molecule\b/, () => `Usage: ${ownProgram(env)}`)
+
+const isBadUsage = (thrown: unknown): boolean => thrown instanceof MoleculeError && thrown.code === 'invalid_request'
 
 /** Thrown by a command that has printed everything itself and ends with an exit code of its own. */
 export class ExitError extends Error {
@@ -79,7 +93,10 @@ async function usageSentence(
   program: Command,
   options: RunProgramOptions,
 ): Promise<string> {
-  const oneLine = message.replace(/\n\(Did you mean (.*)\?\)$/s, (_, names: string) => `; did you mean ${names}?`)
+  const oneLine = message
+    .replace(/\n\(Did you mean (.*)\?\)$/s, (_, names: string) => `; did you mean ${names}?`)
+    .replace(/command-argument value ('.*?') is invalid for argument '(\S+?)'\./s, 'the argument <$2> cannot be $1.')
+    .replace(/option '(?:\S+, )?(--\S+).*?' argument ('.*?') is invalid\./s, '$1 cannot be $2.')
   if (options.suggest === undefined) return `${oneLine}\n`
   const own = ownProgram(options.terminal.env)
   const unknown = code === 'commander.unknownCommand' ? /unknown command '(.*?)'/s.exec(message)?.[1] : undefined
@@ -88,7 +105,8 @@ async function usageSentence(
     return oneLine.endsWith('?') ? `${oneLine}\n` : `${oneLine.replace(/\.$/, '')}${help}\n`
   }
   const meant = (await options.suggest(unknown)).map((words) => `"${own} ${words}"`)
-  const advice = meant.length === 0 ? `; "${own} --help" lists them all` : `; did you mean ${meant.join(' or ')}?`
+  const above = [own, ...deepestCommand(program, options.argv).path].join(' ')
+  const advice = meant.length === 0 ? `; "${above} --help" lists them all` : `; did you mean ${meant.join(' or ')}?`
   return `error: unknown command '${withoutControls(unknown)}'${advice}\n`
 }
 
@@ -118,9 +136,9 @@ function inheritSettings(parent: Command): void {
 }
 
 /** One sentence; with `verbose` the stack, and the stacks of all causes. */
-function describeFailure(thrown: unknown, verbose: boolean): string {
+function describeFailure(thrown: unknown, verbose: boolean, env: Environment): string {
   if (!(thrown instanceof Error)) return String(thrown)
-  if (!verbose) return withTokenAdvice(thrown)
+  if (!verbose) return withTokenAdvice(thrown, env)
   const lines = [thrown.stack ?? thrown.message]
   for (let cause = thrown.cause; cause instanceof Error; cause = cause.cause) {
     lines.push(`caused by: ${cause.stack ?? cause.message}`)
@@ -129,12 +147,21 @@ function describeFailure(thrown: unknown, verbose: boolean): string {
 }
 
 /** Adds to a refused token where this command gets its token from, which the platform cannot know. */
-function withTokenAdvice(error: Error): string {
+function withTokenAdvice(error: Error, env: Environment): string {
   if (!(error instanceof MoleculeError) || error.code !== 'unauthenticated') return error.message
   // Without a status the command itself has kept the token back, and says why.
   if (error.details['status'] === undefined) return error.message
+  const reason = error.message.split(':')[0]
+  // The variable that the command took the token from; another one would change nothing.
+  const variable = ['MOLECULE_WORKSPACE_TOKEN', 'MOLECULE_ADMIN_TOKEN'].find((name) => env[name])
+  if (variable === 'MOLECULE_WORKSPACE_TOKEN') {
+    return `the platform does not accept the token in ${variable} (${reason}); it has ended, or is of another platform`
+  }
+  if (variable !== undefined) {
+    return `the platform does not accept the token in ${variable} (${reason}); set it to the token in the file admin-token of that platform's data folder`
+  }
   return (
-    `the platform does not accept this command's token (${error.message.split(':')[0]}); set MOLECULE_ADMIN_TOKEN, ` +
+    `the platform does not accept this command's token (${reason}); set MOLECULE_ADMIN_TOKEN, ` +
     'or set MOLECULE_HOME to the data folder of that platform, which has the token in the file admin-token'
   )
 }

@@ -27,6 +27,11 @@ export interface CommandEntry {
 export const COMMANDS: readonly CommandEntry[] = [
   { name: 'up', summary: 'start the platform in this terminal', load: () => import('./commands/up.ts') },
   {
+    name: 'down',
+    summary: 'stop the platform of this data folder; running turns finish first',
+    load: () => import('./commands/down.ts'),
+  },
+  {
     name: 'connect',
     summary: 'run the messages of a workspace with an agent on this machine',
     load: () => import('./commands/connect.ts'),
@@ -48,7 +53,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'workspace',
-    summary: 'list, create, inspect, delete, restart, pause, resume, delegate',
+    summary: 'list, create, inspect, set, rename, connect-command, delete, restart, pause, resume, delegate',
     load: () => import('./commands/workspace.ts'),
   },
   {
@@ -137,6 +142,16 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: 'status',
     summary: 'show all workspaces and what needs you, or set the status line of a workspace',
     load: () => import('./commands/status.ts'),
+  },
+  {
+    name: 'usage',
+    summary: 'what the turns cost, today and in the last days, of all workspaces or of one',
+    load: () => import('./commands/usage.ts'),
+  },
+  {
+    name: 'token',
+    summary: 'who may use the platform: list, create, revoke tokens and browser sessions',
+    load: () => import('./commands/token.ts'),
   },
   { name: 'platform', summary: 'check the platform: health', load: () => import('./commands/platform.ts') },
   { name: 'doctor', summary: 'find what is wrong on this machine', load: () => import('./commands/doctor.ts') },

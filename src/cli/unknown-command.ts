@@ -12,6 +12,7 @@ const OTHER_WORDS: Readonly<Record<string, string>> = {
   ps: 'status',
   top: 'status',
   new: 'workspace create',
+  create: 'workspace create',
   add: 'workspace create',
   rm: 'workspace delete',
   remove: 'workspace delete',

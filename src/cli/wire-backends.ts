@@ -133,7 +133,7 @@ async function checkBackend(
   const told = { ...(warnings.length > 0 && { warnings }), ...(limits.length > 0 && { limits }) }
   return validation.ok
     ? { ok: true, ...told }
-    : { ok: false, reason: `${validation.problem}; ${validation.remedy}`, ...told }
+    : { ok: false, reason: `${validation.problem.replace(/\.$/, '')}; ${validation.remedy}`, ...told }
 }
 
 /** One sentence for each key of `runtime_config` that neither the platform nor the backend reads. */

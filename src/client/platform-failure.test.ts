@@ -100,7 +100,7 @@ test('a platform that cannot be reached is named with the cause; a late answer s
   const url = 'http://p.test'
   const unreachable = (reason: string) => ({
     ...{ code: 'timeout', retryable: true, details: { url } },
-    message: `the platform at http://p.test cannot be reached (${reason}); is molecule up running there?`,
+    message: `the platform at http://p.test cannot be reached (${reason}); is "molecule up" running there?`,
   })
   const coded = Object.assign(new TypeError('fetch failed'), { cause: { code: 'ECONNREFUSED' } })
   assert.deepEqual(shape(platformUnreachable(url, coded, false)), unreachable('ECONNREFUSED'))

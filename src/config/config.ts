@@ -112,7 +112,8 @@ function parseSetting<T>(key: string, found: FoundSetting, parse: (value: unknow
   } catch (cause) {
     const problem = cause instanceof Error ? cause.message : String(cause)
     const shown = platformSetting(key).isSecret ? 'this value' : JSON.stringify(found.value)
-    throw new MoleculeError('bad_config', `setting "${key}" from ${found.source} cannot be ${shown}: ${problem}`, {
+    const code = found.source.startsWith('--') ? 'invalid_request' : 'bad_config'
+    throw new MoleculeError(code, `setting "${key}" from ${found.source} cannot be ${shown}: ${problem}`, {
       cause,
       details: { key, source: found.source },
     })

@@ -167,7 +167,7 @@ describe('the first hour', () => {
     assert.equal(await succeed(['agent', 'send', 'parrot', 'hi']), 'echo: hi\n')
     const wrong = await molecule(['agent', 'send', 'Parot', 'hi'])
     assert.equal(wrong.err, 'error: there is no workspace called "Parot"; did you mean "parrot"?\n')
-    await succeed(['workspace', 'create', 'parrot', '--runtime', 'mock'])
+    await succeed(['workspace', 'create', 'parrot', '--runtime', 'mock', '--allow-duplicate'])
     const { err } = await molecule(['workspace', 'inspect', 'parrot'])
     assert.match(err, /^error: 2 workspaces are called "parrot"; use an id: ws_\w+, ws_\w+\n$/)
   })

@@ -79,7 +79,7 @@ describe('molecule stop, pause and resume', () => {
     assert.deepEqual(await statuses('resume', '--all'), new Set(['online']))
     for (const args of [['stop'], ['resume'], ['pause', 'one', '--all']]) {
       const { code, err } = await molecule(...args)
-      assert.deepEqual([code, err], [1, 'error: name one workspace, or use --all\n'])
+      assert.deepEqual([code, err], [2, 'error: name one workspace, or use --all\n'])
     }
   })
 })

@@ -53,7 +53,7 @@ test('RT-7 CL-3 CL-1 a workspace whose CLI is not logged in needs login until it
   const cli = { ...env, MOLECULE_API_URL: platform.url, MOLECULE_HOME: platform.dataDir }
   for (const command of [['workspace', 'list'], ['agent', 'list'], ['doctor']]) {
     const { out } = await runCommand(command, { env: cli })
-    assert.match(out, /needs login.*claude is not logged in: run "claude" and log in/, command.join(' '))
+    assert.match(out, /needs (login|a log-in).*claude is not logged in: run "claude" and log in/, command.join(' '))
   }
   put('.claude/.credentials.json', '{}')
   await waitForStatus(platform, made.id, 'online')

@@ -249,7 +249,7 @@ test('AG-17 a relay to an unreachable or wrong URL becomes a failed workspace wi
     assert.equal(body.status, 'failed', JSON.stringify(body))
     return body.status_reason as string
   }
-  assert.match(await make('http://127.0.0.1:1/'), /cannot be reached.*Check the url/)
+  assert.match(await make('http://127.0.0.1:1/'), /cannot be reached.*check the url/)
   assert.match(await make(`${agents['1.0'].url}/nowhere`), /HTTP 404/)
   const { status, body } = await shared.request('POST', '/workspaces', { name: 'relay', runtime: 'a2a' })
   assert.equal(status, 400)

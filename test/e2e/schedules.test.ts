@@ -152,12 +152,17 @@ test('SC-1 molecule schedule adds, lists, pauses, runs and removes; wrong times 
   assert.match((await schedule()).out, /paused/)
   assert.equal((await schedule('remove', id)).out, `removed ${id}\n`)
   for (const [cron, zone, reason] of [
-    ['99 * * * *', 'UTC', /the times "99 \* \* \* \*" in UTC cannot be used/],
+    ['99 * * * *', 'UTC', /the times "99 \* \* \* \*" cannot be used: invalid value for minute: 99;/],
     ['* * * * * *', 'UTC', /cannot be used/],
-    ['0 9 * * *', 'Mars/Base', /in Mars\/Base cannot be used/],
+    [
+      '0 9 * * *',
+      'Mars/Base',
+      /^error: there is no time zone "Mars\/Base"; use a name such as UTC or Europe\/Berlin\n$/,
+    ],
+    ['0 0 30 2 *', 'UTC', /^error: the times "0 0 30 2 \*" never come: no date fits the pattern\n$/],
   ] as const) {
     const refused = await schedule('add', 'clerk', cron, 'x', '--time-zone', zone)
-    assert.equal(refused.code, 1)
+    assert.equal(refused.code, 2)
     assert.match(refused.err, reason)
   }
 })

@@ -214,7 +214,7 @@ workspaces:
     const small = 'team: crew\nworkspaces:\n  by hand: { runtime: exec, runtime_config: { cmd: cat } }\n'
     assert.match(await apply(small), /note: "worker" was made by this team and is not in the file; --prune deletes it/)
     assert.equal((await list()).length, 4)
-    assert.match(await apply(small, '--prune'), /^- worker\n- lead\n2 to delete\ndone\n$/)
+    assert.match(await apply(small, '--prune', '--yes'), /^- worker\n- lead\n2 to delete\ndone\n$/)
     assert.deepEqual((await list()).map(({ name }) => name).sort(), ['by hand', 'foreign'])
     assert.equal(await apply('team: crew\nworkspaces: {}\n', '--prune'), 'nothing to change\n')
     assert.equal((await list()).length, 2)
@@ -264,7 +264,7 @@ workspaces:
     assert.match(out, /^ {4}schedules\.daily\.time_zone: UTC -> Europe\/Berlin$/m)
     assert.match(out, /^note: schedule "yearly" of "clerk" was made by this team and is not in the file; --prune/m)
     assert.deepEqual((await listSchedules()).map(({ name }) => name).sort(), ['by hand', 'daily', 'yearly'])
-    assert.match(await apply(changed, '--prune'), /^- schedule "yearly" of "clerk"\n1 to delete\ndone\n$/)
+    assert.match(await apply(changed, '--prune', '--yes'), /^- schedule "yearly" of "clerk"\n1 to delete\ndone\n$/)
     const left = await listSchedules()
     assert.deepEqual(left.map(({ name }) => name).sort(), ['by hand', 'daily'])
     assert.equal(left.find(({ name }) => name === 'daily')?.['paused'], true, 'apply does not end a pause')

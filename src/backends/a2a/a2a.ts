@@ -59,7 +59,7 @@ async function validate(client: A2aClient, signal: AbortSignal): Promise<Validat
     const { version, name } = await client.interface(signal)
     return { ok: true, version: `A2A ${version}`, ...(name !== '' && { note: `the name of the agent is ${name}` }) }
   } catch (error) {
-    return { ok: false, problem: `${(error as Error).message}.`, remedy: 'Check the url and its credentials.' }
+    return { ok: false, problem: (error as Error).message, remedy: 'check the url and its credentials' }
   }
 }
 

@@ -177,8 +177,8 @@ async function validate(mcpContext: McpContext, signal: AbortSignal): Promise<Va
     const error = program?.death() ?? failureOf(thrown)
     return {
       ok: false,
-      problem: `${error.message}.`,
-      remedy: 'Check the command or url, its credentials, and the tool.',
+      problem: error.message,
+      remedy: 'check the command or url, its credentials, and the tool',
     }
   } finally {
     await program?.stop()

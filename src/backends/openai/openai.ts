@@ -63,7 +63,7 @@ async function validate(settings: OpenaiSettings, outbound: Outbound, signal: Ab
     // Some endpoints have no list of models. More cannot be known without a paid request.
     return { ok: true, ...(answer.status === 200 ? {} : { note: `${url} answered HTTP ${answer.status}` }) }
   } catch (error) {
-    return { ok: false, problem: `${(error as Error).message}.`, remedy: 'Check the url and its credentials.' }
+    return { ok: false, problem: (error as Error).message, remedy: 'check the url and its credentials' }
   }
 }
 

@@ -189,7 +189,7 @@ async function checkRunnable(name: string, backend: Backend): Promise<readonly s
 export async function requireRunnable(name: string, backend: Backend): Promise<string | undefined> {
   const validation = await validateAndClose(backend)
   if (validation.ok) return validation.version ?? validation.note
-  const message = `the backend ${name} cannot run here: ${validation.problem}; ${validation.remedy}`
+  const message = `the backend ${name} cannot run here: ${validation.problem.replace(/\.$/, '')}; ${validation.remedy}`
   throw new MoleculeError('backend_missing', message)
 }
 

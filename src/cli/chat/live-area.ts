@@ -4,6 +4,8 @@
  * Invariant: each live line fits into one row, so that erasing never touches the text.
  */
 
+import { columnsOf, widthOf } from '../terminal/text-width.ts'
+
 export interface LiveArea {
   /** Writes text above the live lines. */
   write(text: string): void
@@ -69,21 +71,6 @@ export function createLiveArea({ write, columns }: LiveAreaOptions): LiveArea {
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it removes them
 const STYLE = /\u001b\[[0-9;]*m/g
-const WIDE =
-  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u
-const ZERO = /\p{Mn}|\p{Me}|\p{Cf}/u
-
-function widthOf(text: string): number {
-  let width = 0
-  for (const character of text) width += columnsOf(character)
-  return width
-}
-
-function columnsOf(character: string): number {
-  if (character < '\u0300') return 1
-  if (ZERO.test(character)) return 0
-  return WIDE.test(character) ? 2 : 1
-}
 
 /** The text as far as it fits. Styles take no room; they end with the text. */
 function fit(text: string, columns: number): string {

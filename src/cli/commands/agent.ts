@@ -4,7 +4,7 @@ import type { WorkspaceSummary } from '../../client/workspace-calls.ts'
 import { parseDuration } from '../../duration.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
-import { type Column, renderTable } from '../terminal/output.ts'
+import type { Column } from '../terminal/output.ts'
 import { readUsd } from '../terminal/read-usd.ts'
 import { workspaceStatusText } from '../terminal/task-text.ts'
 
@@ -84,25 +84,23 @@ const COLUMNS: readonly Column<WorkspaceSummary>[] = [
   { title: 'running', of: ({ running }) => running },
   { title: 'waiting', of: ({ queue_depth: depth }) => depth },
   { title: 'doing', of: ({ status_text: text, current_task: task }) => text ?? task },
-  { title: 'id', of: ({ id }) => id },
+  { title: 'id', of: ({ id }) => id, isWhole: true },
 ]
 
-async function list({ platform, show, withOwnCommand }: CommandContext): Promise<void> {
+async function list({ platform, show, table }: CommandContext): Promise<void> {
   const agents = await platform().listWorkspaces()
-  await show(agents, () =>
-    withOwnCommand(renderTable(agents, COLUMNS, 'There are no agents yet; create one with "molecule init".')),
-  )
+  await show(agents, () => table(agents, COLUMNS, 'There are no agents yet; create one with "molecule init".'))
 }
 
 const PEER_COLUMNS: readonly Column<WorkspaceSummary>[] = [
   { title: 'name', of: ({ name }) => name },
-  { title: 'id', of: ({ id }) => id },
+  { title: 'id', of: ({ id }) => id, isWhole: true },
   STATUS,
   { title: 'role', of: ({ role }) => role },
 ]
 
-async function peers({ platform, show, withOwnCommand }: CommandContext, idOrName: string): Promise<void> {
+async function peers({ platform, show, table }: CommandContext, idOrName: string): Promise<void> {
   const client = platform()
   const others = await client.peersOf(await resolveWorkspaceId(client, idOrName))
-  await show(others, () => withOwnCommand(renderTable(others, PEER_COLUMNS, `${idOrName} has no peers.`)))
+  await show(others, () => table(others, PEER_COLUMNS, `${idOrName} has no peers.`))
 }

@@ -38,9 +38,14 @@ interface ApplyOptions {
 async function apply(context: CommandContext, file: string, options: ApplyOptions): Promise<void> {
   const { terminal, output } = context
   const client = context.platform()
-  const team = await parseTeamFile(await readTeamFile(file, terminal), file, new Map(options.set.map(parsePair)))
+  const team = await parseTeamFile(
+    await readTeamFile(file, terminal),
+    file,
+    new Map(options.set.map((text) => parsePair(text))),
+  )
   const { prune = false, writeSecrets = false } = options
   const plan = await planTeam(team, client, { prune, writeSecrets })
+  requireYes(plan, terminal, options)
   const asks = options.dryRun !== true && plan.changes.length > 0 && asksFirst(terminal, options)
   const shown = context.withOwnCommand(renderPlan(plan))
   if (output === 'table') terminal.out(shown)
@@ -50,6 +55,15 @@ async function apply(context: CommandContext, file: string, options: ApplyOption
   const isApplied = options.dryRun !== true
   const created = isApplied ? await applyPlan(plan, client) : []
   await context.show(toResult(plan, created, isApplied), () => (isApplied ? summaryOf(context, plan, created) : ''))
+}
+
+/** Prevents that a job without a terminal deletes workspaces, because a name was mistyped in a file. */
+function requireYes({ changes }: TeamPlan, terminal: Terminal, options: ApplyOptions): void {
+  const deleted = changes.filter(({ action }) => action === 'delete')
+  if (deleted.length === 0 || options.yes === true || options.dryRun === true || isAtTerminal(terminal)) return
+  const names = deleted.map(({ name }) => JSON.stringify(name)).join(', ')
+  const message = `--prune would delete ${names}, and there is no terminal to ask at; add --yes to confirm, or --dry-run to look. Nothing was changed`
+  throw new MoleculeError('invalid_request', message)
 }
 
 async function readTeamFile(file: string, terminal: Terminal): Promise<string> {
@@ -73,8 +87,9 @@ async function readWhole(file: string): Promise<string> {
 const tooLarge = (file: string): MoleculeError =>
   new MoleculeError('too_large', `${file} is larger than ${TEAM_FILE_BYTES_MAX} bytes`)
 
-const asksFirst = ({ keyboard, interactive }: Terminal, { yes }: ApplyOptions): boolean =>
-  yes !== true && keyboard !== undefined && interactive
+const isAtTerminal = ({ keyboard, interactive }: Terminal): boolean => keyboard !== undefined && interactive
+
+const asksFirst = (terminal: Terminal, { yes }: ApplyOptions): boolean => yes !== true && isAtTerminal(terminal)
 
 function toResult({ team, changes, notes }: TeamPlan, created: readonly CreatedMember[], isApplied: boolean) {
   const shown = changes.map((change) => {

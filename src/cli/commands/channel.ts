@@ -6,7 +6,7 @@ import { withoutControls } from '../../printable.ts'
 import { CHANNEL_KINDS, findChannelKind } from '../channel-kinds.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
-import { type Column, renderTable } from '../terminal/output.ts'
+import type { Column } from '../terminal/output.ts'
 import { shellQuoted } from '../terminal/own-command.ts'
 
 interface AddFlags {
@@ -136,11 +136,11 @@ async function readBotToken(
   return typed.trim()
 }
 
-async function list({ platform, show }: CommandContext): Promise<void> {
+async function list({ platform, show, table }: CommandContext): Promise<void> {
   const channels = await platform().listChannels()
   const names = new Map((await platform().listWorkspaces()).map((each) => [each.id, each.name]))
   await show(channels, () =>
-    renderTable(
+    table(
       channels,
       columns((id) => names.get(id) ?? id),
       'There are no channels. "molecule channel add discord" connects a bot.',

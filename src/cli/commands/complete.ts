@@ -1,70 +1,112 @@
 /**
- * `molecule complete -- words`: prints what a shell may offer for the last word. Commands and options come from the parser
- * itself, so they match what it accepts; names of workspaces come from the platform. Errors are swallowed, because a Tab
- * must not write an error into the line that the user types.
+ * `molecule complete -- words`, and the same of `a2a`: prints what a shell may offer for the last word. Commands and options
+ * come from the parser itself, so they match what it accepts; names of workspaces come from the platform. A place that
+ * takes a file or a folder says so, and the shell finds them. Errors are swallowed, because a Tab must not write an error
+ * into the line that the user types.
  */
-import { type Command as Known, RootCommand } from '@bomb.sh/tab'
-import type { Argument, Command, Option } from 'commander'
-import type { CommandContext, DefineCommand } from '../command-context.ts'
+import { type Command as Known, RootCommand, ShellCompDirective } from '@bomb.sh/tab'
+import type { Command, Option } from 'commander'
+import type { PlatformClient } from '../../client/platform-client.ts'
+import type { DefineCommand } from '../command-context.ts'
 import { OUTPUT_FORMATS } from '../terminal/output.ts'
 
 const NAMES_TIMEOUT_MS = 1500
+
+type Offer = (value: string, description: string) => void
+
+/** What a place in the command line takes, by the name of its value. */
+interface Places {
+  readonly names: readonly string[]
+  readonly runtimes: readonly string[]
+  readonly settings: readonly string[]
+  /** The shell offers its files, or only its folders. */
+  askForFiles(kind: 'file' | 'folder'): void
+}
 
 export const define: DefineCommand = (command, openContext) => {
   command
     .argument('[words...]', 'the words typed so far')
     .allowUnknownOption()
-    .action(async (words: string[]) => complete(command.parent ?? command, words, openContext))
+    .action(async (words: string[]) =>
+      printCompletions(command.parent ?? command, words, async () => (await openContext()).platform()),
+    )
 }
 
 /** The typed words are arguments of this process, so the commands that they name are loaded. */
-async function complete(tree: Command, words: string[], openContext: () => Promise<CommandContext>): Promise<void> {
+export async function printCompletions(
+  tree: Command,
+  words: string[],
+  openPlatform: () => Promise<Pick<PlatformClient, 'listWorkspaces'>>,
+): Promise<void> {
   const named = deepestCommand(tree, words)
-  const names = wantsWorkspace(named) ? await workspaceNames(openContext) : []
   const root = new RootCommand()
-  describeCommand(root, tree, [])
-  addCommands(root, tree, { above: [], names, globals: tree.options })
+  let directive = ShellCompDirective.ShellCompDirectiveNoFileComp
+  // The library sets it to "no files" before it prints it.
+  Object.defineProperty(root, 'directive', { get: () => directive, set: () => undefined })
+  const places: Places = {
+    names: wantsWorkspace(named) ? await workspaceNames(openPlatform) : [],
+    runtimes: named.options.some(({ long }) => RUNTIME_OPTIONS.has(long ?? '')) ? await runtimeNames() : [],
+    settings: named.registeredArguments.some((argument) => argument.name() === 'setting') ? await settingKeys() : [],
+    askForFiles(kind) {
+      const { ShellCompDirectiveDefault: files, ShellCompDirectiveFilterDirs: folders } = ShellCompDirective
+      directive = kind === 'file' ? files : folders
+    },
+  }
+  describeCommand(root, tree, places)
+  addCommands(root, tree, { above: [], places, globals: tree.options })
   root.parse(words)
 }
 
 function addCommands(
   root: RootCommand,
   parent: Command,
-  { above, names, globals }: { above: readonly string[]; names: readonly string[]; globals: readonly Option[] },
+  { above, places, globals }: { above: readonly string[]; places: Places; globals: readonly Option[] },
 ): void {
   for (const command of parent.createHelp().visibleCommands(parent)) {
     const path = [...above, command.name()]
     const known = root.command(path.join(' '), command.description())
-    describeCommand(known, command, names)
-    for (const option of globals) addOption(known, option, names)
-    addCommands(root, command, { above: path, names, globals })
+    describeCommand(known, command, places)
+    for (const option of globals) addOption(known, option, places)
+    addCommands(root, command, { above: path, places, globals })
   }
 }
 
-function describeCommand(known: Known, command: Command, names: readonly string[]): void {
-  for (const option of command.options) addOption(known, option, names)
+function describeCommand(known: Known, command: Command, places: Places): void {
+  for (const option of command.options) addOption(known, option, places)
   for (const argument of command.registeredArguments) {
-    const values = valuesOf(argument, argument.name(), names)
-    known.argument(argument.name(), offerValues(values), argument.variadic)
+    const offer = offerFor(argument.name(), argument.argChoices, places)
+    known.argument(argument.name(), offer, argument.variadic)
   }
 }
 
 /** The name of an option's value says what it takes, as in `--parent <workspace>`. */
-function addOption(known: Known, option: Option, names: readonly string[]): void {
+function addOption(known: Known, option: Option, places: Places): void {
   const name = option.long?.slice(2)
   if (name === undefined) return
   const short = option.short?.slice(1)
   if (!option.required && !option.optional) return void known.option(name, option.description, short)
-  const values = name === 'output' ? OUTPUT_FORMATS : valuesOf(option, /<(\w+)>/.exec(option.flags)?.[1], names)
-  known.option(name, option.description, offerValues(values), short)
+  const word = RUNTIME_OPTIONS.has(`--${name}`) ? 'runtime' : /[<[](\w+)[>\]]/.exec(option.flags)?.[1]
+  const choices = name === 'output' ? OUTPUT_FORMATS : option.argChoices
+  known.option(name, option.description, offerFor(word, choices, places), short)
 }
 
-const offerValues = (values: readonly string[]) => (offer: (value: string, description: string) => void) => {
-  for (const value of values) offer(value, '')
+const RUNTIME_OPTIONS: ReadonlySet<string> = new Set(['--runtime', '--backend'])
+
+const FILE_WORDS: Readonly<Record<string, 'file' | 'folder'>> = { file: 'file', path: 'file', folder: 'folder' }
+
+function offerFor(given: string | undefined, choices: readonly string[] | undefined, places: Places) {
+  const word = given ?? ''
+  return (offer: Offer): void => {
+    const files = FILE_WORDS[word]
+    if (files !== undefined) places.askForFiles(files)
+    for (const value of choices ?? valuesOf(word, places)) offer(value, '')
+  }
 }
 
-function valuesOf(of: Argument | Option, word: string | undefined, names: readonly string[]): readonly string[] {
-  return of.argChoices ?? (word === 'workspace' ? names : [])
+function valuesOf(word: string, { names, runtimes, settings }: Places): readonly string[] {
+  if (word === 'workspace') return names
+  if (word === 'runtime') return runtimes
+  return word === 'setting' ? settings : []
 }
 
 /** The innermost command that the words name. */
@@ -78,10 +120,19 @@ const wantsWorkspace = ({ registeredArguments, options }: Command): boolean =>
   registeredArguments.some((argument) => argument.name() === 'workspace') ||
   options.some(({ flags }) => flags.includes('<workspace>'))
 
-async function workspaceNames(openContext: () => Promise<CommandContext>): Promise<string[]> {
+async function runtimeNames(): Promise<string[]> {
+  const { builtinBackends, createBackendRegistry } = await import('../../backends/backends.ts')
+  return [...createBackendRegistry(builtinBackends).names(), 'external']
+}
+
+async function settingKeys(): Promise<string[]> {
+  const { completeSetting } = await import('./workspace-set.ts')
+  return completeSetting()
+}
+
+async function workspaceNames(openPlatform: () => Promise<Pick<PlatformClient, 'listWorkspaces'>>): Promise<string[]> {
   try {
-    const { platform } = await openContext()
-    const workspaces = await platform().listWorkspaces(AbortSignal.timeout(NAMES_TIMEOUT_MS))
+    const workspaces = await (await openPlatform()).listWorkspaces(AbortSignal.timeout(NAMES_TIMEOUT_MS))
     return workspaces.map(({ name }) => name).filter((name) => !/\s/.test(name))
   } catch {
     // No platform, no token, an invalid setting: offer nothing.

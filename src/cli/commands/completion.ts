@@ -8,16 +8,25 @@ const SHELLS = ['bash', 'zsh', 'fish'] as const
 /**
  * Our own script: the library's needs the package bash-completion and passes the typed words to `eval`. It asks the
  * command that was typed, so that it completes `molecule` and the path of `bin/molecule` alike: bash looks for the
- * completion of a path under its last part.
+ * completion of a path under its last part. A last line `:0` asks for files, `:16` for folders.
  */
 const BASH_SCRIPT = `_molecule() {
-  local word
+  local word files= last="\${COMP_WORDS[COMP_CWORD]}"
   COMPREPLY=()
   while IFS=$'\\t' read -r word _; do
-    [[ $word == :* ]] || COMPREPLY+=("$word")
+    case $word in
+      :0) files=-f ;;
+      :16) files=-d ;;
+      :*) ;;
+      *) COMPREPLY+=("$word") ;;
+    esac
   done < <("\${COMP_WORDS[0]/#\\~/$HOME}" complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+  [[ \${COMPREPLY[0]} == *[=.] ]] && compopt -o nospace 2>/dev/null
+  [[ -n $files ]] || return 0
+  compopt -o filenames 2>/dev/null
+  while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen $files -- "\${last/#\\~/$HOME}")
 }
-complete -F _molecule molecule
+complete -F _molecule molecule a2a
 `
 
 export const define: DefineCommand = (command, _openContext, terminal) => {
@@ -29,5 +38,6 @@ export const define: DefineCommand = (command, _openContext, terminal) => {
       if (shell === 'bash') return terminal.out(BASH_SCRIPT)
       const { script } = await import('@bomb.sh/tab')
       script(shell, 'molecule', program)
+      script(shell, 'a2a', programAnywhere(terminal.env, 'a2a'))
     })
 }

@@ -6,12 +6,11 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { FILE_KEYS, loadConfig, PLATFORM_CONFIG_FILE, platformSetting } from '../../config/config.ts'
-import { MoleculeError } from '../../errors.ts'
+import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { CLI_KEYS, type CliKey, writeCliConfig } from '../data-folder/cli-config.ts'
 import { writeFileAtomically } from '../data-folder/data-folder.ts'
 import { didYouMean } from '../terminal/near-misses.ts'
-import { renderTable } from '../terminal/output.ts'
 
 export const define: DefineCommand = (command, openContext) => {
   command
@@ -46,7 +45,7 @@ interface ListedSetting {
 async function list(context: CommandContext): Promise<void> {
   const settings = await readSettings(context)
   await context.show(settings, () =>
-    renderTable(
+    context.table(
       settings,
       [
         { title: 'key', of: ({ key }) => key },
@@ -108,7 +107,7 @@ async function readSettings({ dataDir, terminal, apiUrl, output, sources }: Comm
 }
 
 async function writePlatformSetting(dataDir: string, key: string, value: string | undefined): Promise<void> {
-  if (value !== undefined) await loadConfig({ flags: { 'data-dir': dataDir, [key]: value }, env: {} })
+  if (value !== undefined) await checkPlatformSetting(dataDir, key, value)
   const { parseDocument } = await import('yaml')
   const document = parseDocument(readText(dataDir))
   const [problem] = document.errors
@@ -118,6 +117,17 @@ async function writePlatformSetting(dataDir: string, key: string, value: string 
   else if (document.has(key)) document.delete(key)
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   writeFileAtomically(join(dataDir, PLATFORM_CONFIG_FILE), document.toString())
+}
+
+/** Throws where `up` would refuse the value. */
+async function checkPlatformSetting(dataDir: string, key: string, value: string): Promise<void> {
+  try {
+    await loadConfig({ flags: { 'data-dir': dataDir, [key]: value }, env: {} })
+  } catch (thrown) {
+    const { code, message } = toMoleculeError(thrown)
+    // No flag was typed.
+    throw new MoleculeError(code, message.replace(`setting "${key}" from --${key} `, `${key} `), { cause: thrown })
+  }
 }
 
 function readText(dataDir: string): string {

@@ -14,16 +14,16 @@ import { platformEnvironment } from '../../process/child-environment.ts'
 import { createProcesses } from '../../process/create-processes.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { readRunningPlatform } from '../data-folder/data-folder.ts'
-import { examineAgents } from '../doctor/agents.ts'
+import { examineAgents, type PlatformAgents } from '../doctor/agents.ts'
 import type { Finding, FindingVerdict } from '../doctor/finding.ts'
 import { examineMachine } from '../doctor/machine.ts'
 import { EXIT_FAILED, ExitError } from '../run-program.ts'
-import { renderTable } from '../terminal/output.ts'
 import { shellQuoted } from '../terminal/own-command.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { listenForStopSignals } from '../terminal/stop-signals.ts'
 import type { Environment } from '../terminal/terminal.ts'
 import { readVersion } from '../version.ts'
+import { isOnThisMachine } from './workspace-create.ts'
 
 export const define: DefineCommand = (command, openContext) => {
   command
@@ -38,14 +38,14 @@ async function doctor(context: CommandContext, probes: boolean): Promise<void> {
     withProgress(context.terminal, 'checking this machine', () => examine(context, probes, signal)),
   )
   await context.show(findings, () =>
-    renderTable(
+    context.table(
       findings,
       [
         { title: '', of: ({ verdict }) => VERDICT_TEXTS[verdict] },
         { title: 'what', of: ({ area, name }) => `${area}: ${name}` },
         {
           title: 'found',
-          of: ({ text, remedy }) => context.withOwnCommand(remedy === undefined ? text : `${text} -> ${remedy}`),
+          of: ({ text, remedy }) => (remedy === undefined ? text : `${text} -> ${remedy}`),
         },
       ],
       'Nothing was checked.',
@@ -70,14 +70,34 @@ async function untilStopped<T>(env: Environment, work: (signal: AbortSignal) => 
 
 async function examine(context: CommandContext, probes: boolean, signal: AbortSignal): Promise<Finding[]> {
   const { terminal, dataDir } = context
+  const { seen, finding } = await askPlatform(context)
   const [agents, machine, platform] = await Promise.all([
     withBackends(terminal.env, (backendContext) =>
-      examineAgents({ env: terminal.env, context: backendContext, probes, signal }),
+      examineAgents({ env: terminal.env, context: backendContext, probes, signal, platform: seen }),
     ),
     examineMachine(dataDir, terminal.env),
     examinePlatform(context),
   ])
-  return [...agents, ...machine, ...platform]
+  return [finding, ...agents, ...machine, ...platform]
+}
+
+/** The agents as the running platform sees them, and a line that says whose PATH and log-ins count. */
+async function askPlatform(
+  context: CommandContext,
+): Promise<{ readonly seen?: PlatformAgents; readonly finding: Finding }> {
+  const about = { area: 'agents', name: 'asked' }
+  try {
+    const agents = await context.platform().listAgents()
+    const text = `the running platform at ${context.apiUrl}: its PATH and its log-ins count`
+    return {
+      seen: { agents, isOnThisMachine: isOnThisMachine(context) },
+      finding: { ...about, verdict: 'ok', text },
+    }
+  } catch (thrown) {
+    const { code, message } = toMoleculeError(thrown)
+    const why = code === 'timeout' ? 'no platform runs' : `the platform does not say which agents it sees (${message})`
+    return { finding: { ...about, verdict: 'note', text: `${why}: the PATH and the log-ins of this shell count` } }
+  }
 }
 
 /** Gives backends a context whose process records are in a temporary folder. */
@@ -123,7 +143,7 @@ async function examinePlatform({ apiUrl, dataDir, platform }: CommandContext): P
           area: 'workspaces',
           name,
           verdict: 'broken',
-          text: `needs login: ${why ?? 'its agent is not logged in'}`,
+          text: `it needs a log-in: ${why ?? 'its agent is not logged in'}`,
         }
       }),
     ]

@@ -13,7 +13,7 @@ import { NAME_CHARACTERS_MAX } from '../../workspaces/workspace.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { findInstalledAgents } from '../doctor/agents.ts'
 import { shellQuoted } from '../terminal/own-command.ts'
-import { workspaceStatusText } from '../terminal/task-text.ts'
+import { workspaceSentence } from '../terminal/task-text.ts'
 import {
   type CreateWorkspaceOptions,
   collectValues,
@@ -26,14 +26,15 @@ import {
 export const define: DefineCommand = (command, openContext) => {
   command
     .option('--name <name>', 'name of the workspace (the name of its folder or agent)')
-    .option('--runtime <name>', 'the backend (the first agent found on this machine, else mock)')
+    .option('--runtime <name>', 'the backend (an agent that the platform finds, best one that is logged in; else mock)')
     .option('--dir <folder>', 'folder the agent works in (a new one of its own)')
     .option('--set <key=value>', 'an option of the backend; may be repeated', collectValues, [])
+    .option('--allow-duplicate', 'also take a name that another workspace has')
     .option('--yes', 'do not ask; take the defaults')
     .action(async (options: InitOptions) => init(await openContext(), options))
 }
 
-interface InitOptions extends Pick<CreateWorkspaceOptions, 'runtime' | 'dir' | 'set'> {
+interface InitOptions extends Pick<CreateWorkspaceOptions, 'runtime' | 'dir' | 'set' | 'allowDuplicate'> {
   readonly name?: string
   readonly yes?: boolean
 }
@@ -48,8 +49,8 @@ async function init(context: CommandContext, options: InitOptions): Promise<void
   const client = context.platform()
   const { ready, reason } = await client.ready()
   if (!ready) throw new MoleculeError('store_unavailable', `the platform at ${apiUrl} is not ready yet: ${reason}`)
-  if (options.name !== undefined) await requireFreeName(client, options.name)
-  const agents = await findInstalledAgents(terminal.env)
+  if (options.name !== undefined && options.allowDuplicate !== true) await requireFreeName(client, options.name)
+  const agents = await findAgents(context, client)
   const isInteractive = options.yes !== true && terminal.keyboard !== undefined && terminal.screen !== undefined
   const plan = isInteractive
     ? await promptForPlan(context, options, agents)
@@ -58,7 +59,33 @@ async function init(context: CommandContext, options: InitOptions): Promise<void
   await createAndShow(context, client, plan)
 }
 
-type InstalledAgents = Awaited<ReturnType<typeof findInstalledAgents>>
+interface InstalledAgent {
+  readonly bin: string
+  readonly backend: string
+  /** What the platform knows of its log-in. */
+  readonly hint: string
+}
+
+type InstalledAgents = readonly InstalledAgent[]
+
+/**
+ * The agents that the platform can start, those with a log-in first: its PATH and its log-ins count, not those of this
+ * shell. A token that may not ask gets those of this shell.
+ */
+async function findAgents(context: CommandContext, client: PlatformClient): Promise<InstalledAgents> {
+  try {
+    const found = (await client.listAgents()).filter(({ installed, problem }) => installed && problem === undefined)
+    return found
+      .toSorted((a, b) => Number(b.logged_in) - Number(a.logged_in))
+      .map(({ program: bin, backend, logged_in: isLoggedIn, remedy = '' }) => {
+        return { bin, backend, hint: isLoggedIn ? 'installed and logged in' : `not logged in: ${remedy}` }
+      })
+  } catch (thrown) {
+    if (toMoleculeError(thrown).code !== 'forbidden' || !isOnThisMachine(context)) throw thrown
+    const found = await findInstalledAgents(context.terminal.env)
+    return found.map(({ bin, backend }) => ({ bin, backend, hint: 'found by this shell' }))
+  }
+}
 
 async function withDefaults(client: PlatformClient, options: InitOptions, agents: InstalledAgents): Promise<Plan> {
   const runtime = options.runtime ?? agents[0]?.backend ?? 'mock'
@@ -73,13 +100,14 @@ async function promptForPlan(
 ): Promise<Plan | undefined> {
   const { intro, isCancel, log, select } = await import('@clack/prompts')
   intro('A first workspace: an agent with an address')
-  if (agents.length === 0) log.info(`No supported agent was found on PATH; "${context.command} doctor" shows more.`)
+  if (agents.length === 0)
+    log.info(`The platform finds no supported agent on its PATH; "${context.command} doctor" shows more.`)
   const runtime =
     options.runtime ??
     (await select({
       message: 'What should answer?',
       options: [
-        ...agents.map(({ bin, backend }) => ({ value: backend, label: bin, hint: 'found on this machine' })),
+        ...agents.map(({ bin, backend, hint }) => ({ value: backend, label: bin, hint })),
         { value: 'exec', label: 'a shell command', hint: 'the message on stdin, the answer on stdout' },
         { value: 'mock', label: 'mock', hint: 'answers without a model, to try things out' },
       ],
@@ -170,7 +198,7 @@ async function findFreeName(client: PlatformClient, wanted: string): Promise<str
 async function requireFreeName(client: PlatformClient, name: string): Promise<void> {
   if (!(await isNameTaken(client, name))) return
   const message = `there is a workspace called "${name}" already; choose another --name, or talk to it: "molecule chat ${shellQuoted(name)}"`
-  throw new MoleculeError('invalid_request', message)
+  throw new MoleculeError('unsupported_operation', message)
 }
 
 async function isNameTaken(client: PlatformClient, name: string): Promise<boolean> {
@@ -190,12 +218,13 @@ async function createAndShow(context: CommandContext, client: PlatformClient, pl
   const { name, ...options } = plan
   const workspace = await client.createWorkspace(await toCreateBody(context, name, options))
   printWarnings(context.terminal, workspace)
-  const { status, status_reason: reason, working_dir: folder } = workspace
+  const { working_dir: folder } = workspace
   const typed = shellQuoted(name)
   await context.show(workspace, () => {
-    const created = `The workspace "${name}" is ${workspaceStatusText(status)}${reason ? `: ${reason}` : ''}. It works in ${String(folder)}.\n`
+    const state = workspaceSentence({ ...workspace, name: `The workspace "${name}"` })
+    const created = `${state}. It works in ${String(folder)}.\n`
     const { command } = context
     const next = `\n  ${command} chat ${typed}\n  ${command} workspace inspect ${typed}\n`
-    return withoutControls(context.withOwnCommand(created)) + next
+    return withoutControls(created) + next
   })
 }

@@ -28,7 +28,7 @@ export const define: DefineCommand = (command, openContext) => {
 async function serve({ terminal, access }: CommandContext, named: string | undefined): Promise<void> {
   const workspace = named ?? terminal.env['MOLECULE_WORKSPACE_ID']
   if (!workspace) {
-    throw new MoleculeError('bad_config', 'name a workspace with --workspace (MOLECULE_WORKSPACE_ID is not set)')
+    throw new MoleculeError('invalid_request', 'name a workspace with --workspace (MOLECULE_WORKSPACE_ID is not set)')
   }
   const { url, token } = access()
   const proxy: McpProxy = {

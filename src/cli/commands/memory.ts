@@ -5,7 +5,7 @@ import { MoleculeError } from '../../errors.ts'
 import { withoutControls } from '../../printable.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
-import { type Column, renderTable } from '../terminal/output.ts'
+import type { Column } from '../terminal/output.ts'
 
 const SHOWN_DEFAULT = 20
 const SHOWN_MAX = 100
@@ -58,7 +58,7 @@ export const define: DefineCommand = (command, openContext) => {
 const namespaceOf = ({ team }: MemoryFlags): string => (team === true ? 'team' : 'workspace')
 
 const COLUMNS: readonly Column<MemoryView>[] = [
-  { title: 'id', of: ({ id }) => id },
+  { title: 'id', of: ({ id }) => id, isWhole: true },
   { title: 'written', of: ({ created_at: at }) => at.slice(0, 10) },
   { title: 'by', of: ({ written_by: by }) => by },
   { title: 'text', of: ({ text }) => withoutControls(text.replace(/\s+/g, ' ')) },
@@ -70,16 +70,16 @@ interface Find {
   readonly flags: MemoryFlags
 }
 
-async function find({ platform, show }: CommandContext, { workspace, query, flags }: Find): Promise<void> {
+async function find({ platform, show, table }: CommandContext, { workspace, query, flags }: Find): Promise<void> {
   const workspaceId = await resolveWorkspaceId(platform(), workspace)
   const limit = readLines(flags.lines)
   const memories = await platform().listMemories(workspaceId, { query, limit, namespace: namespaceOf(flags) })
-  await show(memories, () => renderTable(memories, COLUMNS, 'It remembers nothing like that.'))
+  await show(memories, () => table(memories, COLUMNS, 'It remembers nothing like that.'))
 }
 
 function readLines(given: string | undefined): number {
   if (given === undefined) return SHOWN_DEFAULT
   const number = /^\d{1,4}$/.test(given) ? Number(given) : 0
   if (number >= 1 && number <= SHOWN_MAX) return number
-  throw new MoleculeError('bad_config', `--lines must be a whole number from 1 to ${SHOWN_MAX}, not ${given}`)
+  throw new MoleculeError('invalid_request', `--lines must be a whole number from 1 to ${SHOWN_MAX}, not ${given}`)
 }

@@ -3,16 +3,16 @@
 import type { PairingView } from '../../client/channel-calls.ts'
 import { withoutControls } from '../../printable.ts'
 import type { DefineCommand } from '../command-context.ts'
-import { type Column, renderTable } from '../terminal/output.ts'
+import type { Column } from '../terminal/output.ts'
 
 export const define: DefineCommand = (command, openContext) => {
   command
     .command('list', { isDefault: true })
     .description('list the people who wrote to a bot')
     .action(async () => {
-      const { platform, show } = await openContext()
+      const { platform, show, table } = await openContext()
       const pairings = await platform().listPairings()
-      await show(pairings, () => renderTable(pairings, COLUMNS, 'No person has written to a bot yet.'))
+      await show(pairings, () => table(pairings, COLUMNS, 'No person has written to a bot yet.'))
     })
   command
     .command('approve')
@@ -44,6 +44,6 @@ const COLUMNS: readonly Column<PairingView>[] = [
   { title: 'person', of: ({ name }) => withoutControls(name) },
   { title: 'id', of: ({ person }) => withoutControls(person) },
   { title: 'state', of: ({ state, role }) => (state === 'approved' && role === 'owner' ? 'owner' : state) },
-  { title: 'code', of: ({ code }) => code ?? '' },
+  { title: 'code', of: ({ code }) => code ?? '', isWhole: true },
   { title: 'held', of: ({ held }) => String(held) },
 ]

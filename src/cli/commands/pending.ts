@@ -9,9 +9,7 @@ import { ulid } from '../../ids.ts'
 import { printable, printableName, withoutControls } from '../../printable.ts'
 import { usdText } from '../../usd.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
-import { formatSeconds } from '../terminal/human-time.ts'
-import { kindText, needText, timeLeft } from '../terminal/need-text.ts'
-import { type Column, renderTable } from '../terminal/output.ts'
+import { kindText, NEED_COLUMNS } from '../terminal/need-text.ts'
 import { shellQuoted } from '../terminal/own-command.ts'
 import { readUsd } from '../terminal/read-usd.ts'
 
@@ -21,8 +19,6 @@ const ID_HELP = 'the id that "molecule pending" shows'
 const ACTIONS: Readonly<Record<string, string>> = {
   deny: 'deny what an agent asked for; its turn continues',
   replay: 'send a message that failed for good again',
-  discard:
-    'drop a message that failed for good or a schedule that the platform paused, or dismiss a reply that was changed on the disk',
   resume: 'let a schedule that the platform paused go on; it is yours from then on',
   arrived: 'an answer whose delivery is unknown has arrived',
   resend: 'send an answer again that may not have arrived',
@@ -80,6 +76,21 @@ export const define: DefineCommand = (command, openContext) => {
       await platform().stopBudget(id)
       await show({ id, decision: 'stop' }, () => `stopped ${id}; what waited for it is cancelled\n`)
     })
+  command
+    .command('discard')
+    .description(
+      'drop a message that failed for good or a schedule that the platform paused, or dismiss a reply that was changed on the disk',
+    )
+    .argument('[id]', ID_HELP)
+    .option('--all', 'everything that can be discarded')
+    .option('--yes', 'with --all: do not ask')
+    .action(async (id: string | undefined, { all, yes }: { all?: true; yes?: true }) => {
+      if ((id === undefined) !== (all === true)) throw new MoleculeError('invalid_request', 'name one id, or use --all')
+      const context = await openContext()
+      if (id !== undefined) return await act(context, id, 'discard')
+      const { discardAll } = await import('./pending-discard.ts')
+      await discardAll(context, yes === true)
+    })
   for (const [name, description] of Object.entries(ACTIONS)) {
     command
       .command(name)
@@ -104,7 +115,7 @@ async function allow(context: CommandContext, id: string, { always, pattern }: A
     await show({ id, decision: 'allow', rule }, () => text)
     return
   }
-  if (pattern !== undefined) throw new MoleculeError('bad_config', '--pattern needs --always')
+  if (pattern !== undefined) throw new MoleculeError('invalid_request', '--pattern needs --always')
   await act(context, id, 'allow')
 }
 
@@ -167,22 +178,10 @@ function choiceText(allowing: string, { pattern, sentence }: RuleChoiceView, isW
   return `Always allow. ${withoutControls(sentence)}\n  ${allowing}${isWider ? ` --pattern ${shellQuoted(pattern)}` : ''}`
 }
 
-const COLUMNS: readonly Column<NeedView>[] = [
-  { title: 'id', of: ({ id }) => id },
-  { title: 'workspace', of: ({ workspace_name: name, workspace_id: id, to }) => name ?? (id || (to ?? '')) },
-  { title: 'kind', of: kindText },
-  {
-    title: 'since',
-    of: ({ since }) => (since === null ? '' : `${formatSeconds((Date.now() - Date.parse(since)) / 1000)} ago`),
-  },
-  { title: 'expires in', of: timeLeft },
-  { title: 'what', of: needText },
-]
-
-async function list({ platform, show, command }: CommandContext): Promise<void> {
+async function list({ platform, show, command, table: tableOf }: CommandContext): Promise<void> {
   const { needs } = await platform().needsYou()
   await show(needs, () => {
-    const table = renderTable(needs, COLUMNS, 'Nothing needs you.')
+    const table = tableOf(needs, NEED_COLUMNS, 'Nothing needs you.')
     return needs.length === 0
       ? table
       : `${table}\n"${command} pending show ID" shows one in full and how to answer it.\n`

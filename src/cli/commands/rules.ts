@@ -4,7 +4,7 @@ import type { RuleView } from '../../client/pending-calls.ts'
 import { printable } from '../../printable.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
-import { type Column, renderTable } from '../terminal/output.ts'
+import type { Column } from '../terminal/output.ts'
 
 export const define: DefineCommand = (command, openContext) => {
   command
@@ -30,7 +30,7 @@ interface NamedRule extends RuleView {
 }
 
 const COLUMNS: readonly Column<NamedRule>[] = [
-  { title: 'id', of: ({ id }) => id },
+  { title: 'id', of: ({ id }) => id, isWhole: true },
   { title: 'workspace', of: ({ workspace }) => workspace },
   { title: 'tool', of: ({ tool }) => tool },
   { title: 'made', of: ({ made_by: by, made_at: at }) => `${at.slice(0, 10)} by ${by}` },
@@ -43,7 +43,7 @@ const COLUMNS: readonly Column<NamedRule>[] = [
 
 const SCOPES: Readonly<Record<RuleView['scope'], string>> = { exact: 'exactly ', prefix: '', folder: 'files below ' }
 
-async function list({ platform, show }: CommandContext, named: string | undefined): Promise<void> {
+async function list({ platform, show, table }: CommandContext, named: string | undefined): Promise<void> {
   const client = platform()
   const workspaces =
     named === undefined
@@ -53,5 +53,5 @@ async function list({ platform, show }: CommandContext, named: string | undefine
   for (const { id, name } of workspaces) {
     for (const rule of await client.listRules(id)) rules.push({ ...rule, workspace: name })
   }
-  await show(rules, () => renderTable(rules, COLUMNS, 'No rules: agents ask for each permission.'))
+  await show(rules, () => table(rules, COLUMNS, 'No rules: agents ask for each permission.'))
 }

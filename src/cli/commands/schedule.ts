@@ -5,7 +5,7 @@ import type { ScheduleView } from '../../client/schedule-calls.ts'
 import { withoutControls } from '../../printable.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
-import { type Column, renderTable } from '../terminal/output.ts'
+import type { Column } from '../terminal/output.ts'
 import { taskStateText } from '../terminal/task-text.ts'
 
 interface AddFlags {
@@ -83,12 +83,12 @@ async function add({ platform, show }: CommandContext, { workspace, cron, text, 
   await show(schedule, () => `added ${schedule.id} "${schedule.name}", ${next}\n${secretLine}`)
 }
 
-async function list({ platform, show }: CommandContext, workspace: string | undefined): Promise<void> {
+async function list({ platform, show, table }: CommandContext, workspace: string | undefined): Promise<void> {
   const id = workspace === undefined ? undefined : await resolveWorkspaceId(platform(), workspace)
   const schedules = await platform().listSchedules(id)
   const names = new Map((await platform().listWorkspaces()).map((each) => [each.id, each.name]))
   await show(schedules, () =>
-    renderTable(
+    table(
       schedules,
       columns((each) => names.get(each) ?? each),
       'There are no schedules.',
@@ -97,7 +97,7 @@ async function list({ platform, show }: CommandContext, workspace: string | unde
 }
 
 const columns = (nameOf: (workspaceId: string) => string): readonly Column<ScheduleView>[] => [
-  { title: 'id', of: ({ id }) => id },
+  { title: 'id', of: ({ id }) => id, isWhole: true },
   { title: 'workspace', of: ({ workspace_id: id }) => nameOf(id) },
   { title: 'name', of: ({ name }) => withoutControls(name) },
   { title: 'times', of: ({ cron, time_zone: zone }) => `${cron} ${zone}` },

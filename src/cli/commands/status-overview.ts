@@ -10,7 +10,7 @@ import { withoutControls } from '../../printable.ts'
 import type { CommandContext } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
 import { needText, timeLeft } from '../terminal/need-text.ts'
-import { alignColumns, type Column, renderTable } from '../terminal/output.ts'
+import { alignColumns, type Column } from '../terminal/output.ts'
 import { workspaceStatusText } from '../terminal/task-text.ts'
 
 /** Needs that are shown; of the rest the number. */
@@ -68,7 +68,7 @@ const COLUMNS: readonly Column<WorkspaceSummary>[] = [
   { title: 'running', of: ({ running }) => running },
   { title: 'waiting', of: ({ queue_depth: depth }) => depth },
   { title: 'today', of: ({ today }) => (today === undefined ? '' : usageText(today)) },
-  { title: 'doing', of: ({ status_text: text, current_task: task }) => shorten(text ?? task ?? '') },
+  { title: 'doing', of: ({ status_text: text, current_task: task }) => text ?? task },
 ]
 
 interface OverviewReport {
@@ -88,7 +88,7 @@ function renderOverview(context: CommandContext, report: OverviewReport): string
   const load = `${total.running} running, ${total.waiting} waiting`
   const head = `${url} ${ready ? 'is ready' : `is not ready: ${reason}`}; ${count}, ${load}; today ${usageText(total.today) || 'no usage'}\n\n`
   const none = 'There are no workspaces yet; create one with "molecule init".'
-  const table = context.withOwnCommand(renderTable(workspaces, COLUMNS, none))
+  const table = context.table(workspaces, COLUMNS, none)
   const needed = needs === undefined ? '' : `\n${renderNeeds(context, needs, needsCount)}`
   return `${withoutControls(head)}${table}${renderLimits(context, workspaces)}${needed}`
 }
@@ -101,12 +101,12 @@ function renderLimits({ withOwnCommand }: CommandContext, workspaces: readonly W
   return rows.length === 0 ? '' : `\nWorks with less than it could:\n${alignColumns(rows)}`
 }
 
-function renderNeeds({ command, withOwnCommand }: CommandContext, needs: readonly NeedView[], count: number): string {
+function renderNeeds({ command }: CommandContext, needs: readonly NeedView[], count: number): string {
   if (needs.length === 0) return 'Nothing needs you.\n'
   // The command has a line of its own: beside a long reason it would be out of sight.
   const rows = needs.slice(0, NEEDS_SHOWN).flatMap((need) => {
     const left = timeLeft(need)
-    const text = withOwnCommand(`${shortenFor(need)}${left === '' ? '' : ` (${left} left)`}`)
+    const text = `${shortenFor(need)}${left === '' ? '' : ` (${left} left)`}`
     const name = need.workspace_name ?? (need.workspace_id || (need.to ?? ''))
     return [
       [`  ${withoutControls(name)}`, withoutControls(text).replaceAll(/\s+/g, ' ')],

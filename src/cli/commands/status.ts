@@ -27,7 +27,7 @@ async function setStatus(
   if (!workspace) {
     const message =
       'this process works for no workspace (MOLECULE_WORKSPACE_ID is not set); name one with --workspace, or use "molecule status" without a text for the overview'
-    throw new MoleculeError('bad_config', message)
+    throw new MoleculeError('invalid_request', message)
   }
   const client = platform()
   const id = await resolveWorkspaceId(client, workspace)

@@ -11,9 +11,10 @@ import { withoutControls } from '../../printable.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
 import { shellQuoted } from '../terminal/own-command.ts'
+import { workspaceSentence } from '../terminal/task-text.ts'
 
 /** What was done to one workspace; `canceled` are ids of tasks. */
-interface ChangedWorkspace extends Pick<WorkspaceSummary, 'id' | 'name' | 'status' | 'queue_depth'> {
+interface ChangedWorkspace extends Pick<WorkspaceSummary, 'id' | 'name' | 'status' | 'status_reason' | 'queue_depth'> {
   readonly canceled?: readonly string[]
 }
 
@@ -91,8 +92,10 @@ async function changeWorkspaces(
       : { changed: [await change(client, await resolveWorkspaceId(client, workspace))], failures: [] }
   const [failure] = failures
   if (changed.length > 0 || failure === undefined) {
-    const shown = changed.map(({ id, name, status, queue_depth: waiting, canceled }) => ({
+    const shown = changed.map(({ id, name, status, status_reason: reason, queue_depth: waiting, canceled }) => ({
       ...{ id, name, status, waiting: waiting ?? 0 },
+      // Of a paused one it only says what a pause is.
+      ...(reason !== undefined && status !== 'paused' && { status_reason: reason }),
       ...(canceled !== undefined && { canceled }),
     }))
     await show(shown, () => shown.map((one) => lineOf(one, command)).join('') || 'There are no workspaces.\n')
@@ -130,21 +133,23 @@ async function stopAll(client: PlatformClient): Promise<ChangeResult> {
 interface ShownWorkspace {
   readonly name: string
   readonly status: string
+  readonly status_reason?: string
   readonly waiting: number
   readonly canceled?: readonly string[]
 }
 
 /** `ana is paused: canceled 1 message (01M...); 2 messages wait for "molecule resume ana"`. */
-function lineOf({ name, status, waiting, canceled = [] }: ShownWorkspace, command: string): string {
+function lineOf({ name, status, status_reason: why, waiting, canceled = [] }: ShownWorkspace, command: string): string {
   const wait = waiting === 1 ? '1 message waits' : `${waiting} messages wait`
   const facts = [
+    ...(why === undefined ? [] : [why]),
     ...(canceled.length > 0 ? [`canceled ${count(canceled.length)} (${canceled.join(', ')})`] : []),
     ...(status === 'paused'
       ? [`${waiting > 0 ? `${wait} for` : 'new messages wait for'} "${command} resume ${shellQuoted(name)}"`]
       : []),
     ...(status !== 'paused' && waiting > 0 ? [wait] : []),
   ]
-  return withoutControls(`${name} is ${status}${facts.length > 0 ? `: ${facts.join('; ')}` : ''}\n`)
+  return withoutControls(`${workspaceSentence({ name, status, status_reason: facts.join('; ') })}\n`)
 }
 
 const count = (messages: number): string => (messages === 1 ? '1 message' : `${messages} messages`)

@@ -11,7 +11,7 @@ import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { answerFilesOf, SAVE_FOLDER } from '../files/save-files.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
 import { formatSeconds } from '../terminal/human-time.ts'
-import { type Column, formatBytes, renderFields, renderTable } from '../terminal/output.ts'
+import { type Column, formatBytes, renderFields } from '../terminal/output.ts'
 import { partsText, replyText, taskStateText } from '../terminal/task-text.ts'
 
 const TASKS_DEFAULT = 20
@@ -62,20 +62,21 @@ interface TaskLine {
 }
 
 const COLUMNS: readonly Column<TaskLine>[] = [
-  { title: 'id', of: ({ id }) => id },
+  { title: 'id', of: ({ id }) => id, isWhole: true },
   { title: 'workspace', of: ({ workspace }) => workspace },
-  { title: 'state', of: ({ state, reason }) => shorten(reason === undefined ? state : `${state}: ${reason}`) },
+  { title: 'state', of: ({ state, reason }) => stateText(state, reason) },
   { title: 'changed', of: ({ changed_at: at }) => `${formatSeconds((Date.now() - Date.parse(at)) / 1000)} ago` },
-  { title: 'text', of: ({ text }) => shorten(text) },
+  { title: 'text', of: ({ text }) => text },
 ]
 
-const CELL_CHARACTERS_MAX = 60
-
-const shorten = (text: string): string =>
-  text.length <= CELL_CHARACTERS_MAX ? text : `${text.slice(0, CELL_CHARACTERS_MAX - 3)}...`
+/** `failed: the agent's program is missing`. Why a task waits says already that it does. */
+function stateText(state: string, reason = ''): string {
+  if (reason === '' || reason.startsWith('waiting')) return reason || state
+  return `${state}: ${reason}`
+}
 
 async function list(
-  { platform, show }: CommandContext,
+  { platform, show, table }: CommandContext,
   workspace: string | undefined,
   { state, context, lines }: ListFlags,
 ): Promise<void> {
@@ -93,7 +94,7 @@ async function list(
   }
   const last = found.sort((a, b) => (a.changed_at < b.changed_at ? 1 : -1)).slice(0, limit)
   const none = workspace === undefined && state === undefined ? 'There are no tasks yet.' : 'There are no such tasks.'
-  await show(last, () => renderTable(last, COLUMNS, none))
+  await show(last, () => table(last, COLUMNS, none))
 }
 
 interface NamedWorkspace {
@@ -142,7 +143,7 @@ function renderTask({ command }: CommandContext, task: Task, story: StoryView & 
   const head = renderFields([
     ['task', task.id],
     ['workspace', `${story.name} (${story.workspace_id})`],
-    ['state', reason === '' ? taskStateText(state) : `${taskStateText(state)}: ${reason}`],
+    ['state', stateText(taskStateText(state), reason)],
     ['changed', timestamp],
     ['conversation', task.contextId],
     ['from', `${story.sender.kind} ${story.sender.name} by ${story.sender.door}`],

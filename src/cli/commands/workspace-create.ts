@@ -27,6 +27,7 @@ export function defineCreate(command: Command, openContext: () => Promise<Comman
     .option('--permission <mode>', 'ask, allowed_tools or bypass')
     .option('--concurrency <number>', 'how many turns may run at once')
     .option('--set <key=value>', 'an option of the backend, as cmd=cat; may be repeated', collectValues, [])
+    .option('--allow-duplicate', 'also take a name that another workspace has')
     .action(async (name: string, options: CreateWorkspaceOptions) => create(await openContext(), name, options))
 }
 
@@ -40,6 +41,7 @@ export interface CreateWorkspaceOptions {
   readonly permission?: string
   readonly concurrency?: string
   readonly set?: readonly string[]
+  readonly allowDuplicate?: true
 }
 
 export const collectValues = (value: string, before: readonly string[]): readonly string[] => [...before, value]
@@ -54,10 +56,7 @@ async function create(context: CommandContext, name: string, options: CreateWork
       ['name', name],
       ['id', id],
       ['runtime', runtime],
-      [
-        'status',
-        context.withOwnCommand(reason ? `${workspaceStatusText(status)} (${reason})` : workspaceStatusText(status)),
-      ],
+      ['status', reason ? `${workspaceStatusText(status)} (${reason})` : workspaceStatusText(status)],
       ['token', token as string | undefined],
       ['connect', (connect as string | undefined)?.replace(/^molecule(?= )/, () => program)],
     ]),
@@ -75,7 +74,7 @@ export async function toCreateBody(
   name: string,
   options: CreateWorkspaceOptions,
 ): Promise<Record<string, unknown>> {
-  const { runtime, role, model, parent, dir, template, permission, concurrency, set = [] } = options
+  const { runtime, role, model, parent, dir, template, permission, concurrency, set = [], allowDuplicate } = options
   const parentId = parent === undefined ? undefined : await resolveWorkspaceId(context.platform(), parent)
   const entries = Object.entries({
     ...{ name, role, model, template, permission },
@@ -83,13 +82,14 @@ export async function toCreateBody(
     parent_id: parentId,
     working_dir: dir === undefined ? undefined : toFolder(dir, context),
     max_concurrent_tasks: concurrency === undefined ? undefined : parseConcurrency(concurrency),
-    runtime_config: set.length === 0 ? undefined : Object.fromEntries(set.map(parsePair)),
+    runtime_config: set.length === 0 ? undefined : Object.fromEntries(set.map((text) => parsePair(text))),
+    allow_duplicate: allowDuplicate === true,
   })
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined))
 }
 
 /** `claude` means `claude-code`, as for `connect`. The backends are loaded only here: other commands start without them. */
-async function toRuntime(name: string): Promise<string> {
+export async function toRuntime(name: string): Promise<string> {
   const { longBackendName } = await import('../../backends/backends.ts')
   return longBackendName(name)
 }
@@ -109,10 +109,10 @@ export function isOnThisMachine({ apiUrl, dataDir }: Pick<CommandContext, 'apiUr
   return URL.canParse(apiUrl) && LOOPBACK_HOSTS.has(new URL(apiUrl).hostname)
 }
 
-export function parsePair(text: string): [string, string] {
+export function parsePair(text: string, what = '--set'): [string, string] {
   const at = text.indexOf('=')
   if (at > 0) return [text.slice(0, at), text.slice(at + 1)]
-  throw new MoleculeError('invalid_request', `--set takes key=value, not ${JSON.stringify(text)}`)
+  throw new MoleculeError('invalid_request', `${what} takes key=value, not ${JSON.stringify(text)}`)
 }
 
 function parseConcurrency(text: string): number {

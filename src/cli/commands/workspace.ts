@@ -1,4 +1,4 @@
-/** `molecule workspace`: list, create, inspect, delete, restart, pause, resume, delegate. */
+/** `molecule workspace`: list, create, inspect, set, rename, connect-command, delete, restart, pause, resume, delegate. */
 
 import type { Command } from 'commander'
 import type { WorkspaceAction } from '../../client/platform-client.ts'
@@ -8,11 +8,13 @@ import { withoutControls } from '../../printable.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
 import { askLine } from '../terminal/ask-line.ts'
-import { type Column, renderFields, renderTable } from '../terminal/output.ts'
+import { type Column, renderFields } from '../terminal/output.ts'
 import { readUsd } from '../terminal/read-usd.ts'
-import { workspaceStatusText } from '../terminal/task-text.ts'
+import { workspaceSentence, workspaceStatusText } from '../terminal/task-text.ts'
 import type { Terminal } from '../terminal/terminal.ts'
+import { defineConnectCommand } from './workspace-connect.ts'
 import { defineCreate } from './workspace-create.ts'
+import { defineRename, defineSet } from './workspace-set.ts'
 
 const WORKSPACE_ARGUMENT = 'id or name'
 
@@ -27,6 +29,9 @@ export const define: DefineCommand = (command, openContext) => {
     .description('show all properties of a workspace')
     .argument('<workspace>', WORKSPACE_ARGUMENT)
     .action(async (workspace: string) => inspect(await openContext(), workspace))
+  defineSet(command.command('set'), openContext)
+  defineRename(command.command('rename'), openContext)
+  defineConnectCommand(command.command('connect-command'), openContext)
   command
     .command('delete')
     .description('delete a workspace; its open messages fail, its files are kept for 7 days')
@@ -72,7 +77,7 @@ function defineStateCommands(command: Command, openContext: () => Promise<Comman
 
 const COLUMNS: readonly Column<WorkspaceSummary>[] = [
   { title: 'name', of: ({ name }) => name },
-  { title: 'id', of: ({ id }) => id },
+  { title: 'id', of: ({ id }) => id, isWhole: true },
   { title: 'runtime', of: ({ runtime }) => runtime },
   {
     title: 'status',
@@ -83,10 +88,10 @@ const COLUMNS: readonly Column<WorkspaceSummary>[] = [
   { title: 'role', of: ({ role }) => role },
 ]
 
-async function list({ platform, show, withOwnCommand }: CommandContext): Promise<void> {
+async function list({ platform, show, table }: CommandContext): Promise<void> {
   const workspaces = await platform().listWorkspaces()
   await show(workspaces, () =>
-    withOwnCommand(renderTable(workspaces, COLUMNS, 'There are no workspaces yet; create one with "molecule init".')),
+    table(workspaces, COLUMNS, 'There are no workspaces yet; create one with "molecule init".'),
   )
 }
 
@@ -94,7 +99,11 @@ async function inspect({ platform, show }: CommandContext, idOrName: string): Pr
   const client = platform()
   const workspace = await client.getWorkspace(await resolveWorkspaceId(client, idOrName))
   await show(workspace, () =>
-    renderFields(Object.entries(workspace).map(([key, value]: [string, unknown]) => [key, fieldText(value)])),
+    renderFields(
+      Object.entries({ ...workspace, status: workspaceStatusText(workspace.status) }).map(
+        ([key, value]: [string, unknown]) => [key, fieldText(value)],
+      ),
+    ),
   )
 }
 
@@ -131,14 +140,11 @@ async function typeToConfirm(terminal: Terminal, name: string): Promise<boolean>
 }
 
 async function changeState(
-  { platform, show, withOwnCommand }: CommandContext,
+  { platform, show }: CommandContext,
   idOrName: string,
   action: WorkspaceAction,
 ): Promise<void> {
   const client = platform()
   const workspace = await client.runWorkspaceAction(await resolveWorkspaceId(client, idOrName), action)
-  const { name, status, status_reason: reason } = workspace
-  await show(workspace, () =>
-    withoutControls(withOwnCommand(`${name} is ${workspaceStatusText(status)}${reason ? `: ${reason}` : ''}\n`)),
-  )
+  await show(workspace, () => `${withoutControls(workspaceSentence(workspace))}\n`)
 }

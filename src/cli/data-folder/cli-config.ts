@@ -40,19 +40,19 @@ export function readCliConfig(dataDir: string): CliConfig {
 
 /** Undefined removes the setting. */
 export function writeCliConfig(dataDir: string, key: CliKey, value: string | undefined): void {
-  if (value !== undefined) checkSetting(key, value)
+  if (value !== undefined) checkSetting(key, value, 'invalid_request')
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const settings = { ...readCliConfig(dataDir), [key]: value }
   writeFileAtomically(cliConfigPath(dataDir), `${JSON.stringify(settings, null, 2)}\n`)
 }
 
-function checkSetting(key: CliKey, value: unknown): void {
-  if (!CLI_KEYS.includes(key)) throw new MoleculeError('bad_config', `"${key}" is not one of ${CLI_KEYS.join(', ')}`)
+function checkSetting(key: CliKey, value: unknown, code: 'bad_config' | 'invalid_request' = 'bad_config'): void {
+  if (!CLI_KEYS.includes(key)) throw new MoleculeError(code, `"${key}" is not one of ${CLI_KEYS.join(', ')}`)
   const fits =
     key === 'output'
       ? (OUTPUT_FORMATS as readonly unknown[]).includes(value)
       : typeof value === 'string' && isHttpUrl(value)
   if (fits) return
   const wanted = key === 'output' ? OUTPUT_FORMATS.join(', ') : 'an http address'
-  throw new MoleculeError('bad_config', `${key} cannot be ${JSON.stringify(value)}; it must be ${wanted}`)
+  throw new MoleculeError(code, `${key} cannot be ${JSON.stringify(value)}; it must be ${wanted}`)
 }

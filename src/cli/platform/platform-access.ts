@@ -23,10 +23,15 @@ export function platformClientFor(
   return createPlatformClient(platformAccessFor(env, givenUrl))
 }
 
-/** The URL and the token of the platform, for a command that calls it without the client. */
-export function platformAccessFor(env: Environment, givenUrl: string | undefined): PlatformAccess {
+/** The URL and the token of the platform, for a command that calls it without the client. `source` has set the URL. */
+export function platformAccessFor(
+  env: Environment,
+  givenUrl: string | undefined,
+  source = 'MOLECULE_API_URL',
+): PlatformAccess {
   if (givenUrl && !isHttpUrl(givenUrl)) {
-    throw new MoleculeError('bad_config', `MOLECULE_API_URL is not an http address: "${givenUrl}"`)
+    const code = source.startsWith('--') ? 'invalid_request' : 'bad_config'
+    throw new MoleculeError(code, `${source} is not an http address: "${givenUrl}"`)
   }
   return accessFor(env, givenUrl || undefined)
 }

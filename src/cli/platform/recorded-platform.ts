@@ -41,7 +41,8 @@ export function isAtUrl(running: RunningPlatform, url: string): boolean {
 
 const portOf = ({ port, protocol }: URL): number => Number(port || (protocol === 'https:' ? 443 : 80))
 
-async function isAlive({ pid, startTime, bootId: boot }: RunningPlatform): Promise<boolean> {
+/** True while the very process that the file records runs. */
+export async function isAlive({ pid, startTime, bootId: boot }: RunningPlatform): Promise<boolean> {
   return startTime !== '' && boot === (await bootId()) && startTime === (await startTimeOf(pid))
 }
 
@@ -67,7 +68,7 @@ const ANSWERING_ADDRESSES: Readonly<Record<string, readonly string[]>> = {
 }
 
 function notRunning(dataDir: string): MoleculeError {
-  const message = `the platform of the data folder ${dataDir} cannot be reached, it does not run; start it with "molecule up". To use another platform, set MOLECULE_API_URL and MOLECULE_ADMIN_TOKEN, or MOLECULE_HOME to its data folder`
+  const message = `the platform of the data folder ${dataDir} does not run; start it with "molecule up". To use another platform, set MOLECULE_API_URL and MOLECULE_ADMIN_TOKEN, or MOLECULE_HOME to its data folder`
   return new MoleculeError('timeout', message, { retryable: true })
 }
 

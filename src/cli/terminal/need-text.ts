@@ -2,6 +2,7 @@
 import type { NeedView } from '../../client/pending-calls.ts'
 import { printable, printableName } from '../../printable.ts'
 import { formatSeconds } from './human-time.ts'
+import type { Column } from './output.ts'
 
 /** `wants to use Bash: npm test`, `asks: which colour?`, or the reason. */
 export function needText({ kind, reason, text, permission }: NeedView): string {
@@ -17,3 +18,16 @@ export const timeLeft = ({ expires_at: at }: NeedView): string =>
 
 /** `permission`, `dead letter`. */
 export const kindText = ({ kind }: NeedView): string => kind.replaceAll('_', ' ')
+
+/** Of `molecule pending`. */
+export const NEED_COLUMNS: readonly Column<NeedView>[] = [
+  { title: 'id', of: ({ id }) => id, isWhole: true },
+  { title: 'workspace', of: ({ workspace_name: name, workspace_id: id, to }) => name ?? (id || (to ?? '')) },
+  { title: 'kind', of: kindText },
+  {
+    title: 'since',
+    of: ({ since }) => (since === null ? '' : `${formatSeconds((Date.now() - Date.parse(since)) / 1000)} ago`),
+  },
+  { title: 'expires in', of: timeLeft },
+  { title: 'what', of: needText },
+]

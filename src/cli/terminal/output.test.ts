@@ -9,12 +9,50 @@ const COLUMNS = [
 ]
 
 test('CL-1 a table has titles and aligned columns; an empty one says so', () => {
-  assert.equal(renderTable([{ name: 'a' }, { name: 'long' }], COLUMNS, 'none'), 'NAME  SIZE\na     1\nlong  4\n')
-  assert.equal(renderTable([], COLUMNS, 'There is none.'), 'There is none.\n')
+  assert.equal(
+    renderTable([{ name: 'a' }, { name: 'long' }], COLUMNS, { none: 'none' }),
+    'NAME  SIZE\na     1\nlong  4\n',
+  )
+  assert.equal(renderTable([], COLUMNS, { none: 'There is none.' }), 'There is none.\n')
+})
+
+const wide = [
+  { title: 'id', of: ({ id }: { id: string; text: string }) => id, isWhole: true },
+  { title: 'status', of: () => 'idle' },
+  { title: 'text', of: ({ text }: { id: string; text: string }) => text },
+]
+
+test('CL-8 a table is cut to the width of the terminal, names the cut columns, and keeps ids whole', () => {
+  const rows = [
+    { id: 'ws_0123456789', text: 'a long text that goes on and on' },
+    { id: 'ws_1', text: 'short' },
+  ]
+  const lines = renderTable(rows, wide, { none: 'none', width: 40 }).split('\n')
+  assert.deepEqual(lines, [
+    'ID             STATUS  TEXT',
+    'ws_0123456789  idle    a long text that…',
+    'ws_1           idle    short',
+    'cut to the width of this terminal: TEXT; -o json shows all',
+    '',
+  ])
+  assert.equal(renderTable(rows, wide, { none: 'none', width: 80 }), renderTable(rows, wide, { none: 'none' }))
+  assert.match(renderTable(rows, wide, { none: 'none', width: 10 }), /^ws_0123456789 /m)
+})
+
+test('CL-8 letters and emoji of two columns are counted as two, and none is cut in half', () => {
+  const rows = [{ id: '日本', text: '👍'.repeat(20) }]
+  const [title, line] = renderTable(rows, wide, { none: 'none', width: 33 }).split('\n')
+  assert.equal(title, 'ID    STATUS  TEXT')
+  assert.equal(line, `日本  idle    ${'👍'.repeat(9)}…`)
+})
+
+test('CL-8 a cell of a megabyte is cut at once', () => {
+  const rows = [{ id: '1', text: 'x'.repeat(1024 * 1024) }]
+  assert.equal(renderTable(rows, wide, { none: 'none', width: 50 }).split('\n')[1]?.length, 50)
 })
 
 test('control characters in a name neither break the table nor reach the terminal', () => {
-  assert.equal(renderTable([{ name: 'a\nb\u001b[31m\u0007' }], COLUMNS, ''), 'NAME  SIZE\na b   9\n')
+  assert.equal(renderTable([{ name: 'a\nb\u001b[31m\u0007' }], COLUMNS, { none: '' }), 'NAME  SIZE\na b   9\n')
   assert.equal(withoutControls('\u001b]0;title\u0007x\ty\n'), ']0;titlex\ty\n')
 })
 

@@ -8,7 +8,8 @@ import { delimiter, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Environment } from './terminal.ts'
 
-const MOLECULE = fileURLToPath(new URL('../../../bin/molecule', import.meta.url))
+const BIN = fileURLToPath(new URL('../../../bin/', import.meta.url))
+const MOLECULE = join(BIN, 'molecule')
 
 const DEFAULT_HOME = join(homedir(), '.molecule')
 
@@ -32,8 +33,8 @@ export function ownCommand(env: Environment, { dataDir, apiUrl }: OwnCommandOpti
 }
 
 /** The program alone, for a line that another folder or another terminal runs, such as one of `~/.bashrc`. */
-export const programAnywhere = (env: Environment): string =>
-  isOnPath(env['PATH']) ? 'molecule' : shellQuoted(MOLECULE)
+export const programAnywhere = (env: Environment, name: 'molecule' | 'a2a' = 'molecule'): string =>
+  isOnPath(env['PATH'], name) ? name : shellQuoted(join(BIN, name))
 
 /** The program alone, for a command that needs no data folder. */
 export function ownProgram(env: Environment): string {
@@ -52,14 +53,14 @@ function relativeToHere(path: string): string {
   }
 }
 
-/** True where typing `molecule` runs this installation, also through links, and not another one. */
-function isOnPath(path = ''): boolean {
+/** True where typing the name runs this installation, also through links, and not another one. */
+function isOnPath(path = '', name = 'molecule'): boolean {
   for (const folder of path.split(delimiter)) {
     if (folder === '') continue
-    const found = join(folder, 'molecule')
+    const found = join(folder, name)
     try {
       accessSync(found, constants.X_OK)
-      return realpathSync(found) === realpathSync(MOLECULE)
+      return realpathSync(found) === realpathSync(join(BIN, name))
     } catch {
       // Not in this folder.
     }

@@ -9,6 +9,24 @@ export function taskStateText(state: string): string {
 /** `needs_login` becomes `needs login`. */
 export const workspaceStatusText = (status: string): string => status.replaceAll('_', ' ')
 
+/** What a workspace with the status does or lacks, after its name. */
+const STATUS_VERBS: Readonly<Record<string, string>> = {
+  needs_login: 'needs a log-in',
+  failed: 'cannot run',
+  provisioning: 'is being set up',
+}
+
+/** `ana is online`, `ana needs a log-in: claude is not logged in`. Without a full stop. */
+export function workspaceSentence(workspace: {
+  readonly name: string
+  readonly status: string
+  readonly status_reason?: string | undefined
+}): string {
+  const { name, status, status_reason: reason = '' } = workspace
+  const verb = STATUS_VERBS[status] ?? `is ${workspaceStatusText(status)}`
+  return reason === '' ? `${name} ${verb}` : `${name} ${verb}: ${reason.replace(/\.$/, '')}`
+}
+
 /** The text of the artifacts; without any, the text of the status. */
 export function replyText(task: Task): string {
   const artifacts = (task.artifacts ?? []).map(partsText).filter((text) => text !== '')

@@ -67,7 +67,7 @@ test('PL-13 --as decides, but not against a platform that runs on the original, 
   assert.equal((await settle(copy, 'move')).standing, 'moved')
   assert.equal((await settle(original, 'move')).standing, 'same')
   assert.equal((await settle(original, 'copy')).standing, 'copy')
-  await assert.rejects(settle(copy, 'other'), { code: 'bad_config', message: /copy or move/ })
+  await assert.rejects(settle(copy, 'other'), { code: 'invalid_request', message: /copy or move/ })
   const lock = openDataFolder(original)
   t.after(() => lock.release())
   await assert.rejects(settle(copy, 'move'), { code: 'in_use', message: /--as copy/ })

@@ -212,8 +212,10 @@ test('CL-1 a story ends with what the message does now', () => {
   ])
   const deadLetter = [9000, 'waiting', 'it is a dead letter: a person may replay or discard it']
   assert.deepEqual(now({ state: 'dead' }), [deadLetter])
-  assert.deepEqual(now({ state: 'dead' }, { detail: 'y'.repeat(501) }), [
-    [9000, 'detail', `the program said: ${'y'.repeat(499)}…`],
+  // A program says at the end why it failed.
+  const stderr = `${'😀'.repeat(1000)}${'y'.repeat(1996)}!`
+  assert.deepEqual(now({ state: 'dead' }, { detail: stderr }), [
+    [9000, 'detail', `the program said: ...${'y'.repeat(1996)}!`],
     deadLetter,
   ])
   assert.deepEqual(now({ state: 'dead', replayed_as: 'm2', discarded_at: 8000 }), [

@@ -9,7 +9,7 @@ import type { Sender } from '../../protocol/request.ts'
 import { RULE_DOOR } from '../ask/rules.ts'
 import type { StoryStep } from '../readers.ts'
 import type { LogItem } from './event-log.ts'
-import { TEXT_CHARACTERS_MAX, truncate } from './truncate.ts'
+import { TEXT_CHARACTERS_MAX, truncate, truncateStart } from './truncate.ts'
 
 /** A message and its task's state, as stored. */
 export interface StoryMessageRow {
@@ -137,7 +137,8 @@ function createStepBuilder(message: StoryMessageRow, from: StoryCursor, isOwner:
     if (item.t === 'budget') say(atMs, 'budget', budgetText(item, isOwner))
     if (item.t !== 'status') return
     const text = textOf(item.parts)
-    const code = item.code === undefined ? '' : ` (${item.code})`
+    // The sentence of a failed turn has its category and its id already.
+    const code = item.code === undefined || item.category !== undefined ? '' : ` (${item.code})`
     if (item.state === 'TASK_STATE_WORKING' && text === '')
       return begin(
         atMs,
@@ -145,7 +146,10 @@ function createStepBuilder(message: StoryMessageRow, from: StoryCursor, isOwner:
       )
     // A parked message did not fail.
     if (item.state === 'TASK_STATE_WORKING' && item.code === 'waiting') return end(atMs, 'waiting', text)
-    if (item.state === 'TASK_STATE_WORKING') return end(atMs, 'failed', `attempt ${attempt} failed: ${text}${code}`)
+    // The text of one with a next try begins with that try: `attempt 2 of 4 in 5 s: ...`.
+    const joint = item.nextTryAtMs === undefined ? ':' : ';'
+    if (item.state === 'TASK_STATE_WORKING')
+      return end(atMs, 'failed', `attempt ${attempt} failed${joint} ${text}${code}`)
     if (item.state === 'TASK_STATE_FAILED') return end(atMs, 'ended', `the task failed for good: ${text}${code}`)
     if (isInterrupted(item.state)) {
       asked = open
@@ -201,12 +205,15 @@ function currentSteps(message: StoryMessageRow, isPruned: boolean, detail: strin
     )
   if (state === 'stopping') say('running', 'the task was cancelled, and the processes of the attempt are being stopped')
   if (state === 'dead' && detail !== undefined)
-    say('detail', `the program said: ${truncate(detail, TEXT_CHARACTERS_MAX)}`)
+    say('detail', `the program said: ${truncateStart(detail, DETAIL_CHARACTERS_MAX)}`)
   if (message.replayed_as !== null) say('replayed', `it was replayed as task ${message.replayed_as}`)
   else if (message.discarded_at !== null) say('discarded', 'the dead letter was discarded', message.discarded_at)
   else if (state === 'dead') say('waiting', 'it is a dead letter: a person may replay or discard it')
   return steps
 }
+
+/** Room for the command and the end of its stderr, which is stored with at most 500 characters. */
+const DETAIL_CHARACTERS_MAX = 2000
 
 const toolText = ([name, times]: [string, number]): string => (times === 1 ? name : `${name} ${times} times`)
 

@@ -1,5 +1,9 @@
 /** What activity and stories show of a long text; the whole is in the task. */
 export const TEXT_CHARACTERS_MAX = 500
 
+/** The end of a text, where a program says why it failed; cut between characters. */
+export const truncateStart = (text: string, charactersMax: number): string =>
+  text.length > charactersMax ? `...${text.slice(3 - charactersMax).replace(/^[\udc00-\udfff]/, '')}` : text
+
 export const truncate = (text: string, charactersMax: number): string =>
   text.length > charactersMax ? `${text.slice(0, charactersMax - 1)}…` : text
