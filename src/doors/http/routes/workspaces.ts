@@ -125,11 +125,11 @@ export const workspaceRoutes = [
       'A new token for the bridge of an external workspace, and the command that uses it; earlier tokens stay valid',
     success: [201, 'The command with its token, and the earlier tokens of its bridges'],
     answer: connectCommandSchema,
-    async handle({ context }, { workspaces, tokens }) {
+    async handle({ context }, { workspaces, tokens, addresses }) {
       const workspace = await requireWorkspace(workspaces, context.req.param('id'))
       if (!isExternal(workspace)) throw notExternal(workspace)
       const earlier = (await tokens.list()).filter((token) => isBridgeToken(token, workspace.id))
-      const access = await createBridgeAccess(workspace, tokens, baseUrl(context.env.incoming))
+      const access = await createBridgeAccess(workspace, tokens, addresses.baseUrl(context.env.incoming))
       return context.json({ ...access, earlier_tokens: earlier.map(viewToken) }, 201)
     },
   }),
