@@ -12,7 +12,7 @@ import { dirname, join } from 'node:path'
 import { run } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { CLIS, findCli, ONLY_WHEN_NAMED } from '../test/agents/clis.ts'
+import { CLIS, findVersions, ONLY_WHEN_NAMED } from '../test/agents/clis.ts'
 import { ensureInstalled } from '../test/agents/install-cli.ts'
 import { runIsolated } from '../test/agents/run-isolated.ts'
 
@@ -22,7 +22,8 @@ const options = { 'allow-network': flag, inside: flag }
 process.chdir(dirname(dirname(fileURLToPath(import.meta.url))))
 try {
   const { values, positionals } = parseArgs({ options, allowPositionals: true })
-  const clis = positionals.length > 0 ? positionals.map(findCli) : CLIS.filter(({ name }) => !ONLY_WHEN_NAMED.has(name))
+  const clis =
+    positionals.length > 0 ? positionals.flatMap(findVersions) : CLIS.filter(({ name }) => !ONLY_WHEN_NAMED.has(name))
   if (values.inside) await testAll(clis)
   else process.exitCode = await prepare(clis, values['allow-network'])
 } catch (error) {
@@ -41,7 +42,7 @@ async function prepare(clis, mayUseNetwork) {
     const seconds = await ensureInstalled(cli)
     if (seconds !== undefined) console.log(`installed ${cli.name} ${cli.version} in ${seconds.toFixed(1)} s`)
   }
-  const names = clis.map(({ name }) => name)
+  const names = new Set(clis.map(({ name }) => name))
   return runIsolated([process.execPath, fileURLToPath(import.meta.url), '--inside', ...names], mayUseNetwork)
 }
 
@@ -63,7 +64,7 @@ async function testAll(clis) {
  *
  * @param {import('../test/agents/clis.ts').Cli} cli
  */
-async function testAgent({ name, version }) {
+async function testAgent({ name, version, file = name }) {
   /** @type {string[]} */
   const steps = []
   /** @type {string[]} */
@@ -71,7 +72,7 @@ async function testAgent({ name, version }) {
   /** @type {string[]} */
   const rows = []
   const startMs = performance.now()
-  const stream = run({ files: [join('test', 'agents', `${name}.test.ts`)], isolation: 'process', concurrency: 1 })
+  const stream = run({ files: [join('test', 'agents', `${file}.test.ts`)], isolation: 'process', concurrency: 1 })
   stream.on('test:pass', ({ name: step, details }) => {
     if (details.type !== 'suite') steps.push(`${step} ok`)
   })

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { Task } from '../../src/protocol/a2a.ts'
+import type { Json, Task } from '../../src/protocol/a2a.ts'
 import { delivery, type FakeModel, modelPrompts, recital, startFakeModel } from '../fakes/agents/fake-model.ts'
 import { type LiveProcess, pidsWithCommandLine } from '../harness/live-processes.ts'
 import { replyText, waitForFinalTask } from '../harness/platform.ts'
@@ -17,6 +17,8 @@ import { firstTry, isFailingCli, runFailures } from './failure-steps.ts'
 
 export interface AgentSubject {
   readonly cli: string
+  /** Which of the tested versions; the newest by default. */
+  readonly version?: 'newest' | 'oldest'
   /** The backend's name. */
   readonly runtime: string
   /** Options that start a program for each message; null when the backend has no warm mode. */
@@ -29,6 +31,8 @@ export interface AgentSubject {
   readonly delegatesIn: readonly string[]
   /** Whether the agent can ask for a permission. */
   readonly asks: boolean
+  /** Whether it reports what a turn costs. */
+  readonly reportsCost?: boolean
   /** Whether each conversation has its own process, so that warm_max limits their number. */
   readonly capsProcesses: boolean
 }
@@ -49,7 +53,7 @@ const LUCKY = '4711'
 const MCP_SERVER = fileURLToPath(new URL('../fakes/agents/mcp-server.ts', import.meta.url))
 
 export function agentContract(title: string, subject: AgentSubject): void {
-  const cli = findCli(subject.cli)
+  const cli = findCli(subject.cli, subject.version)
   const { runtime, oneShot, streams, takesMcpServers, delegatesIn, asks, capsProcesses } = subject
   let model: FakeModel
   let harness: AgentHarness
@@ -75,6 +79,9 @@ export function agentContract(title: string, subject: AgentSubject): void {
       await harness.restart()
       assert.equal(reply(await harness.ask(workspace, modelPrompts.number(3), 'main')), 'I know 1 2 3')
     })
+    step('RT-18 resumed with another prompt', () => changePrompt(harness, [{}, ...(oneShot === null ? [] : [oneShot])]))
+    step('default model', () => leaveModel(harness, [{}, ...(oneShot === null ? [] : [oneShot])]))
+    if (subject.reportsCost) step('RT-13 cost of a turn', () => compareCosts(harness))
     if (oneShot !== null) {
       step('one-shot', async () => {
         const other = await harness.workspace(oneShot)
@@ -107,10 +114,9 @@ export function agentContract(title: string, subject: AgentSubject): void {
         await locked.dispose()
       }
     })
-    if (isFailingCli(subject.cli)) {
-      const failing = subject.cli
+    if (isFailingCli(cli)) {
       test('AG-19 failures', { timeout: STEP_MS_MAX }, async (t) => {
-        for (const row of await runFailures(failing, runtime, model)) t.diagnostic(JSON.stringify(row))
+        for (const row of await runFailures(cli, runtime, model)) t.diagnostic(JSON.stringify(row))
       })
     }
     step('cancel', () => cancel(harness, workspace))
@@ -129,6 +135,69 @@ export function agentContract(title: string, subject: AgentSubject): void {
       assert.deepEqual(harness.processes(), [])
     })
   })
+}
+
+type Modes = readonly Readonly<Record<string, Json>>[]
+
+/** A changed role reaches a conversation that has begun, in a warm process and in a resumed one. */
+async function changePrompt(harness: AgentHarness, modes: Modes): Promise<void> {
+  for (const mode of modes) {
+    const workspace = await harness.workspace(mode)
+    const say = async (word: string) => {
+      await harness.platform.request('PATCH', `/workspaces/${workspace}`, { role: `The password is ${word}.` })
+      return reply(await harness.ask(workspace, modelPrompts.password, 'prompt'))
+    }
+    assert.equal(await say('apple'), 'The password is apple.')
+    assert.equal(await say('pear'), 'The password is pear.')
+    await harness.restart()
+    assert.equal(await say('plum'), 'The password is plum.')
+    assert.equal(await limitsOf(harness, workspace), undefined)
+    // Later workspaces read the roles of their colleagues.
+    await harness.platform.request('PATCH', `/workspaces/${workspace}`, { role: '' })
+  }
+}
+
+const limitsOf = async ({ platform }: AgentHarness, workspace: string): Promise<unknown> =>
+  (await platform.request('GET', `/workspaces/${workspace}`)).body.limits
+
+/** A conversation whose workspace loses its model gets the model that a new conversation gets. */
+async function leaveModel(harness: AgentHarness, modes: Modes): Promise<void> {
+  for (const mode of modes) {
+    const workspace = await harness.workspace(mode)
+    const ask = async (context: string) => reply(await harness.ask(workspace, modelPrompts.model, context))
+    const setModel = (model: string | null) => harness.platform.request('PATCH', `/workspaces/${workspace}`, { model })
+    await setModel(null)
+    const usual = await ask('new')
+    await setModel(harness.home.otherModel)
+    const other = await ask('switched')
+    assert.notEqual(other, usual)
+    await setModel(null)
+    for (const _ of [1, 2]) assert.equal(await ask('switched'), usual)
+    await setModel(harness.home.otherModel)
+    assert.equal(await ask('switched'), other)
+    await harness.restart()
+    await setModel(null)
+    assert.equal(await ask('switched'), usual)
+  }
+}
+
+/** Turns of the same size cost the same: warm, resumed and one-shot. */
+async function compareCosts(harness: AgentHarness): Promise<void> {
+  for (const mode of ['session', 'oneshot']) {
+    const workspace = await harness.workspace({ mode })
+    const total = async () => (await harness.platform.request('GET', `/workspaces/${workspace}`)).body.today
+    const costs: number[] = []
+    for (const n of [1, 2, 3]) {
+      if (n === 3) await harness.restart()
+      const spent = (await total())?.cost_usd ?? 0
+      assert.ok(reply(await harness.ask(workspace, modelPrompts.number(n), 'cost')) !== '')
+      costs.push((await total()).cost_usd - spent)
+    }
+    const [first = 0] = costs
+    assert.ok(first > 0, `mode ${mode} reports no cost`)
+    for (const cost of costs) assert.ok(Math.abs(cost - first) < first / 100, `${mode}: ${costs.join(' ')}`)
+    assert.equal((await total()).unknown_turns, 0)
+  }
 }
 
 /** The agent calls a tool of an MCP server that its workspace configures. */

@@ -125,7 +125,9 @@ export async function openAgentHarness({
       const all = processes()
       // Between fork and exec, a child still has the command line of its parent.
       const isChild = ({ parentPid }: LiveProcess) => all.some(({ pid }) => pid === parentPid)
-      return all.filter((one) => one.commandLine.includes(bin) && !isChild(one))
+      // A look at the version is no agent, and may run beside the last one that is allowed.
+      const isLook = ({ commandLine }: LiveProcess) => commandLine.endsWith(' --version')
+      return all.filter((one) => one.commandLine.includes(bin) && !isChild(one) && !isLook(one))
     },
     async stop() {
       await platform.stop()

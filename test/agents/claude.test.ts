@@ -8,5 +8,6 @@ agentContract('AG-14 claude', {
   takesMcpServers: true,
   delegatesIn: ['session', 'oneshot'],
   asks: true,
+  reportsCost: true,
   capsProcesses: true,
 })

@@ -14,11 +14,14 @@ export interface CliHome {
   readonly env: Readonly<Record<string, string>>
   /** The model that a workspace must name, in the form of the CLI. */
   readonly model: string
+  /** Another model, which the CLI does not take by itself. */
+  readonly otherModel: string
   remove(): Promise<void>
 }
 
 interface CliSetup {
   readonly model: string
+  readonly otherModel: string
   readonly env: Readonly<Record<string, string>>
   /** Files of the home: path and text. */
   readonly files: Readonly<Record<string, string>>
@@ -37,6 +40,7 @@ export async function makeCliHome(cli: Cli, model: FakeModel, key: string): Prom
     folder,
     env: { ...common(folder), ...setup.env },
     model: setup.model,
+    otherModel: setup.otherModel,
     remove: () => rm(folder, { recursive: true, force: true, maxRetries: 5 }),
   }
 }
@@ -53,6 +57,7 @@ const common = (folder: string): Record<string, string> => ({
 
 const claude: MakeCliSetup = (folder, model, key) => ({
   model: 'claude-sonnet-4-5',
+  otherModel: 'claude-haiku-4-5',
   env: {
     CLAUDE_CONFIG_DIR: join(folder, '.claude'),
     ANTHROPIC_BASE_URL: model.url,
@@ -71,6 +76,7 @@ const claude: MakeCliSetup = (folder, model, key) => ({
 
 const codex: MakeCliSetup = (folder, model, key) => ({
   model: 'gpt-5.1-codex',
+  otherModel: 'gpt-5.1-codex-mini',
   env: { CODEX_HOME: join(folder, '.codex'), OPENAI_API_KEY: key },
   files: {
     '.codex/config.toml': [
@@ -92,6 +98,7 @@ const codex: MakeCliSetup = (folder, model, key) => ({
 
 const gemini: MakeCliSetup = (_, model, key) => ({
   model: 'gemini-2.5-pro',
+  otherModel: 'gemini-2.5-flash',
   env: { GOOGLE_GEMINI_BASE_URL: model.url, GEMINI_API_KEY: key },
   files: {
     '.gemini/settings.json': JSON.stringify({
@@ -105,6 +112,7 @@ const gemini: MakeCliSetup = (_, model, key) => ({
 
 const opencode: MakeCliSetup = (folder, model, key) => ({
   model: 'fake/any',
+  otherModel: 'fake/other',
   env: {
     OPENCODE_CONFIG: join(folder, 'opencode.json'),
     OPENCODE_DISABLE_AUTOUPDATE: '1',
@@ -123,7 +131,7 @@ const opencode: MakeCliSetup = (folder, model, key) => ({
           npm: '@ai-sdk/openai-compatible',
           name: 'fake',
           options: { baseURL: `${model.url}/v1`, apiKey: key },
-          models: { any: { name: 'any', tool_call: true } },
+          models: { any: { name: 'any', tool_call: true }, other: { name: 'other', tool_call: true } },
         },
       },
     }),
@@ -132,6 +140,7 @@ const opencode: MakeCliSetup = (folder, model, key) => ({
 
 const openclaw: MakeCliSetup = (_, model, key) => ({
   model: 'fake/any',
+  otherModel: 'fake/other',
   env: {},
   files: {
     '.openclaw/openclaw.json': JSON.stringify({

@@ -12,10 +12,12 @@ import { failurePrompt, PROVIDER_FAILURES } from '../fakes/agents/provider-failu
 import { replyText } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 import { type AgentHarness, openAgentHarness } from './agent-harness.ts'
-import { type Cli, findCli } from './clis.ts'
+import type { Cli } from './clis.ts'
 import { type AgentFailure, expectedResult, type FailingCli } from './failure-table.ts'
 
-export const isFailingCli = (name: string): name is FailingCli => name in SESSION_FOLDERS
+type FailingProgram = Cli & { readonly name: FailingCli }
+
+export const isFailingCli = (cli: Cli): cli is FailingProgram => cli.name in SESSION_FOLDERS
 
 /** Where each CLI keeps its sessions. */
 const SESSION_FOLDERS: Readonly<Record<FailingCli, string>> = {
@@ -39,8 +41,8 @@ export interface FailureRow {
   readonly sentence: string
 }
 
-export async function runFailures(cli: FailingCli, runtime: string, model: FakeModel): Promise<FailureRow[]> {
-  const harness = await openAgentHarness({ cli: findCli(cli), runtime, model })
+export async function runFailures(cli: FailingProgram, runtime: string, model: FakeModel): Promise<FailureRow[]> {
+  const harness = await openAgentHarness({ cli, runtime, model })
   try {
     const workspace = await harness.workspace({}, { attempts: ATTEMPTS })
     await harness.ask(workspace, modelPrompts.number(1), LOST)
@@ -49,10 +51,10 @@ export async function runFailures(cli: FailingCli, runtime: string, model: FakeM
     for (const failure of PROVIDER_FAILURES) {
       rows.push(await firstTry(harness, { workspace, failure, context: 'failing', text: failurePrompt(failure) }))
     }
-    rows.push(await notLoggedIn({ cli: findCli(cli), runtime, model, harness }))
-    rows.push(await sessionLost(cli, harness, workspace))
+    rows.push(await notLoggedIn({ cli, runtime, model, harness }))
+    rows.push(await sessionLost(cli.name, harness, workspace))
     for (const { failure, category, tries } of rows) {
-      const expected = expectedResult(cli, 'session', failure)
+      const expected = expectedResult(cli.name, 'session', failure)
       const isRetried = failure === 'session lost' || tries !== '1'
       assert.deepEqual([failure, { category, isRetried }], [failure, expected])
     }

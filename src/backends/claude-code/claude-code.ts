@@ -90,7 +90,7 @@ function createClaude(settings: CliSettings, context: BackendContext): Backend {
     probe: (signal) => probe(claude, signal),
     limits: program.limits,
     async close() {
-      await turns.close()
+      await Promise.all([turns.close(), program.close()])
       await warm.close()
     },
   }

@@ -4,6 +4,7 @@
  * version that says nothing counts as the newest; what claude then refuses at its start is left out from there on.
  */
 import { realpath, stat } from 'node:fs/promises'
+import { abortable } from '../../wait.ts'
 import type { Drift, Validation } from '../backend.ts'
 import { findProgram, type ValidateCliOptions, validateCli } from '../engine/probe/validate-cli.ts'
 
@@ -44,10 +45,20 @@ export interface ClaudeProgram {
   leaveOut(missing: string | undefined, started: ClaudeFeatures): Drift | undefined
   /** One sentence for each thing that does not work with this version. */
   limits(): readonly string[]
+  /** Ends a check that is running. Idempotent. */
+  close(): Promise<void>
+}
+
+interface KnownVersion {
+  readonly stamp: string
+  readonly version: string | undefined
 }
 
 export function createClaudeProgram(options: ValidateCliOptions): ClaudeProgram {
-  let known: { readonly stamp: string; readonly version: string | undefined } | undefined
+  const closing = new AbortController()
+  let known: KnownVersion | undefined
+  /** Shared by turns that begin at once. */
+  let checking: Promise<unknown> | undefined
   let refused: ReadonlySet<string> = new Set()
   const validate = async (signal: AbortSignal) => {
     const stamp = await stampOf(options)
@@ -60,7 +71,12 @@ export function createClaudeProgram(options: ValidateCliOptions): ClaudeProgram 
   return {
     validate,
     async features(signal) {
-      if (known === undefined || known.stamp !== (await stampOf(options))) await validate(signal)
+      if (known === undefined || known.stamp !== (await stampOf(options))) {
+        checking ??= validate(closing.signal).finally(() => {
+          checking = undefined
+        })
+        await abortable(checking, signal)
+      }
       return featuresOf(known?.version, refused)
     },
     remembered: (features) => ({ ...features, unknownOptions: refused }),
@@ -72,6 +88,10 @@ export function createClaudeProgram(options: ValidateCliOptions): ClaudeProgram 
       return { missing, instead }
     },
     limits: () => limitsOf(known?.version, refused),
+    async close() {
+      closing.abort()
+      await checking?.catch(() => undefined)
+    },
   }
 }
 

@@ -259,3 +259,16 @@ test('BK-8 AG-2 validate finds codex and its version, or says how to install it'
   const missing = await setUp(t, { bin: '/nowhere/codex' }).backend.validate(signal)
   assert.ok(!missing.ok && /not found/.test(missing.problem) && /npm i -g @openai\/codex/.test(missing.remedy))
 })
+
+test('AG-2 a thread that loses its model goes back to the default of codex, once, also after a restart', async (t) => {
+  const first = setUp(t)
+  let sessionToken = ''
+  for (const model of ['gpt-5', undefined, undefined, 'gpt-6']) {
+    const events = await first.run('x', model === undefined ? {} : { model })
+    sessionToken = events.findLast((event) => event.type === 'session')?.token ?? ''
+  }
+  await first.backend.close()
+  await setUp(t).run('x', { sessionToken })
+  const models = recorded('turns.jsonl').map((turn) => turn.model)
+  assert.deepEqual(models.slice(-5), [undefined, 'gpt-usual', undefined, 'gpt-6', 'gpt-usual'])
+})

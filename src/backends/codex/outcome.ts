@@ -22,17 +22,19 @@ export interface FinishedTurn {
   readonly totals: TokenTotals | undefined
   /** Hash of the system prompt. */
   readonly instructions: string
+  /** The model that was chosen for the thread, where a resumed thread keeps it. */
+  readonly model?: string | undefined
 }
 
 /** The last events of a turn: the note on denied tools, the session to keep, the tokens of the turn; and the end. */
 export function finishTurn(
   reply: CodexReply,
-  { thread, totals, instructions, before }: FinishedTurn,
+  { thread, totals, instructions, before, model }: FinishedTurn,
 ): { readonly last: readonly ProgressEvent[]; readonly end: EndEvent } {
   const { last, end } = reply.finish()
   const events = [...last]
   if (thread !== undefined) {
-    events.push({ type: 'session', token: writeSession({ thread, totals: totals ?? before, instructions }) })
+    events.push({ type: 'session', token: writeSession({ thread, totals: totals ?? before, instructions, model }) })
   }
   // Equal totals mean that codex reported no tokens for this turn.
   if (totals !== undefined && totals.input !== before.input) {

@@ -17,6 +17,8 @@ export interface CodexSession {
   readonly totals: TokenTotals
   /** Hash of the system prompt that the thread knows. */
   readonly instructions: string
+  /** The model that was chosen for the thread. It keeps it, so the way back to the default must name that. */
+  readonly model?: string | undefined
 }
 
 export const NO_TOTALS: TokenTotals = { input: 0, output: 0 }
@@ -41,11 +43,11 @@ function parseSession(token: string): CodexSession | undefined {
   if (UUID.test(token)) return { thread: token, totals: NO_TOTALS, instructions: '' }
   const value = parseJsonObject(token)
   if (value === undefined || !isJsonObject(value['totals'])) return undefined
-  const { thread, instructions } = value
+  const { thread, instructions, model } = value
   const { input, output } = value['totals']
   if (typeof thread !== 'string' || !UUID.test(thread) || typeof instructions !== 'string') return undefined
   if (typeof input !== 'number' || typeof output !== 'number') return undefined
-  return { thread, totals: { input, output }, instructions }
+  return { thread, totals: { input, output }, instructions, ...(typeof model === 'string' && { model }) }
 }
 
 /** The tokens of one turn: the difference, because codex counts over the thread, also over a resumed one. */

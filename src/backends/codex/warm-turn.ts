@@ -8,6 +8,7 @@ import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
 import { abortableOr, onAbort } from '../../wait.ts'
 import type { Turn } from '../backend.ts'
 import { driftError, driftInAnswer } from '../engine/failure/drift.ts'
+import { RpcError } from '../engine/json-rpc.ts'
 import { type EndEvent, type TurnStream, turnCanceled } from '../engine/turn-engine.ts'
 import type { WarmAgent } from '../engine/warm/warm-pool.ts'
 import type { WarmTurnResult } from '../engine/warm/warm-turn.ts'
@@ -86,6 +87,22 @@ async function openThread(
   return true
 }
 
+/** What a new thread gets: the model of the settings, else codex's own. Undefined if this codex does not say it. */
+async function findDefaultModel({ rpc }: AppServer, cwd: string, signal: AbortSignal): Promise<string | undefined> {
+  const ask = (method: string, params: object) =>
+    rpc.request(method, params, signal).catch((thrown: unknown) => {
+      if (thrown instanceof RpcError) return undefined
+      throw thrown
+    })
+  const answer = await ask('config/read', { cwd, includeLayers: false })
+  const config = isJsonObject(answer) && isJsonObject(answer['config']) ? answer['config'] : {}
+  if (typeof config['model'] === 'string') return config['model']
+  const list = await ask('model/list', {})
+  const models = isJsonObject(list) && Array.isArray(list['data']) ? list['data'].filter(isJsonObject) : []
+  const usual = models.find((one) => one['isDefault'] === true)?.['model']
+  return typeof usual === 'string' ? usual : undefined
+}
+
 const largerTotals = (one: TokenTotals, other: TokenTotals): TokenTotals => (one.input >= other.input ? one : other)
 
 /** The `turn` of `turn/completed`; undefined if the turn was cancelled and did not end in time. */
@@ -96,7 +113,9 @@ async function runThreadTurn(
 ): Promise<JsonObject | undefined> {
   const { rpc, thread: threadId } = agent
   // A thread keeps its model, and codex takes 3 ms to set one, even the same.
-  const change = model === undefined || model === agent.model ? {} : { model }
+  const isGoingBack = model === undefined && session?.model !== undefined
+  const wanted = isGoingBack ? await findDefaultModel(agent, turn.workingDir, stream.signal) : model
+  const change = wanted === undefined || wanted === agent.model ? {} : { model: wanted }
   const text = promptFor(prompt, turn.systemPrompt, session)
   const input = [{ type: 'text', text, text_elements: [] }]
   const giveUp = new AbortController()
@@ -108,7 +127,7 @@ async function runThreadTurn(
   try {
     // Not with the turn's own signal: a message that codex has cannot be taken back, only interrupted.
     const answer = await rpc.request('turn/start', { threadId, input, ...change }, giveUp.signal)
-    agent.model = model ?? agent.model
+    agent.model = wanted ?? agent.model
     const turnId = isJsonObject(answer) && isJsonObject(answer['turn']) ? answer['turn']['id'] : undefined
     const first = await abortableOr(progress.ended, stream.signal, undefined)
     if (first !== undefined) return first
@@ -123,13 +142,13 @@ async function runThreadTurn(
 
 /** Emits the last events of the turn and returns its end. `ended`: the `turn` of `turn/completed`. */
 function emitEnd(
-  { turn, warmAgent, nowMs }: CodexTurnOptions,
+  { turn, warmAgent, nowMs, model }: CodexTurnOptions,
   { reply, ended, before }: { readonly reply: CodexReply; readonly ended: JsonObject; readonly before: TokenTotals },
   { emit }: TurnStream,
 ): EndEvent {
   const { thread, totals } = warmAgent.agent
   const instructions = instructionsHash(turn.systemPrompt)
-  const { last, end } = finishTurn(reply, { thread, totals, instructions, before })
+  const { last, end } = finishTurn(reply, { thread, totals, instructions, before, model })
   for (const event of last) emit(event)
   if (ended['status'] === 'interrupted') return CANCELED
   if (ended['status'] === 'completed') return end

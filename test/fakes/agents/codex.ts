@@ -170,6 +170,11 @@ async function answer({ id, method, params = {} }: { id: unknown; method: string
     if (method === 'thread/resume') notify('thread/tokenUsage/updated', usageOf(thread))
     return
   }
+  if (method === 'config/read') return void print({ id, result: { config: { model: null }, origins: {} } })
+  if (method === 'model/list') {
+    const data = ['gpt-other', 'gpt-usual'].map((model) => ({ id: model, model, isDefault: model === 'gpt-usual' }))
+    return void print({ id, result: { data, nextCursor: null } })
+  }
   if (method === 'turn/interrupt') {
     print({ id, result: {} })
     return interrupt?.()

@@ -18,6 +18,10 @@ export const modelPrompts = {
   answer: 'Please answer.',
   /** Answers with the numbers of all messages that the agent remembers, in order. */
   number: (n: number) => `This is number ${n}, please count.`,
+  /** Answers with the last password that the agent was told. */
+  password: 'Please say the password.',
+  /** Answers with the name of the model that the agent asked for. */
+  model: 'Please name your model.',
   /** Answers with `recital`, in pieces over about a second. */
   recite: 'Please recite.',
   /** Makes the agent call the tool and answers with its result. */
@@ -92,6 +96,8 @@ interface ModelRule {
 const RULES: readonly ModelRule[] = [
   { pattern: /Please answer/, answer: { content: 'Here you are.', usage: USAGE } },
   { pattern: /number \d+, please count/, answer: count },
+  { pattern: /Please say the password/, answer: sayPassword },
+  { pattern: /Please name your model/, answer: ({ model }) => ({ content: `I am ${model}`, usage: USAGE }) },
   {
     pattern: /Please recite/,
     answer: { content: recital, usage: USAGE },
@@ -116,12 +122,18 @@ function findPrompt({ messages }: ChatCompletionRequest): { text: string; hasToo
 }
 
 const KNOWN_PHRASE =
-  /number \d+, please count|Please (answer|recite|use the lucky tool|ask the colleague|linger|deliver)/
+  /number \d+, please count|Please (answer|recite|say the password|name your model|use the lucky tool|ask the colleague|linger|deliver)/
 
 function count(request: ChatCompletionRequest): FixtureResponse {
   const texts = request.messages.filter(({ role }) => role === 'user').map(textOf)
   const numbers = texts.flatMap((text) => [...text.matchAll(/number (\d+), please count/g)].map((match) => match[1]))
   return { content: `I know ${numbers.join(' ')}`, usage: USAGE }
+}
+
+function sayPassword({ messages }: ChatCompletionRequest): FixtureResponse {
+  const given = messages.filter(({ role }) => role !== 'assistant')
+  const words = given.flatMap((message) => textOf(message).match(/The password is \w+\./g) ?? [])
+  return { content: words.at(-1) ?? 'There is no password.', usage: USAGE }
 }
 
 function callTool(request: ChatCompletionRequest): FixtureResponse {
