@@ -50,7 +50,8 @@ async function usage(context: CommandContext, workspace: string | undefined, day
   })
 }
 
-const NO_TURNS = 'No turn has run in this time.'
+/** A turn that uses no model, as one of exec or mock, has no usage. */
+const NO_TURNS = 'No turn of a model agent has ended in this time.'
 
 function renderPlatform({ table }: CommandContext, report: PlatformUsageView, days: number): string {
   const parts = [headOf(report, days), table(report.days, DAY_COLUMNS, NO_TURNS)]
