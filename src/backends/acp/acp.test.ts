@@ -217,6 +217,19 @@ test('AG-18 the session gets the model as it was written, with its provider', as
   assert.equal(streamedText(await run(over, { text: 'x', model: 'fake/small' })), 'fake/large')
 })
 
+test('AG-18 AG-7 a conversation gets a changed model, and without one that of a new conversation', async (t) => {
+  const { build, run } = setUp(t)
+  const backend = build('models')
+  const models: string[] = []
+  let sessionToken = tokenOf(await run(backend, { text: 'x' }))
+  for (const model of ['fake/large', undefined, undefined, 'fake/large']) {
+    const events = await run(backend, { text: 'x', sessionToken, ...(model !== undefined && { model }) })
+    sessionToken = tokenOf(events)
+    models.push(streamedText(events))
+  }
+  assert.deepEqual(models, ['fake/large', 'default', 'default', 'fake/large'])
+})
+
 test('AG-18 a model that the agent does not have is refused, never replaced by another', async (t) => {
   const { build, run } = setUp(t)
   const backend = build('models', { model: 'fake/none' })

@@ -63,14 +63,29 @@ export interface Greeting {
 /** Failed calls in a row after which the turn ends. opencode would go on for a minute; the runtime tries again anyway. */
 export const FAILED_CALLS_MAX = 2
 
+/** What the agent told of the model when it opened the session, and what was set since. */
+export interface SessionModel {
+  /** The config option of the model; null: `session/set_model`, which older agents have; undefined: no way to set one. */
+  readonly configId: string | null | undefined
+  readonly current: unknown
+  /** What a new session gets. Unknown for a session that was loaded, which may have another one. */
+  readonly usual: unknown
+}
+
+export interface AcpSession {
+  /** Its cost so far, if the agent reports it. */
+  readonly costUsd: number | undefined
+  readonly model: SessionModel
+}
+
 export interface AcpAgent extends AgentProcess {
   readonly rpc: AcpRpc
   /** Rejects if the agent does not speak ACP as we do, or ends first. */
   readonly greeting: Promise<Greeting>
   /** By session id. */
   readonly listeners: Map<string, SessionListener>
-  /** The sessions that this process holds, with the cost of each so far if the agent reports it. */
-  readonly sessions: Map<string, { costUsd: number | undefined }>
+  /** The sessions that this process holds. */
+  readonly sessions: Map<string, AcpSession>
   /** How many turns run in the process now. */
   turns: number
   /** Settles when the cleanup after a cancelled turn has ended. */

@@ -1,27 +1,20 @@
 /**
  * Opens the session of an ACP agent that a turn runs in: the one that the process holds, one that it loads, or a new
- * one. Also sets the requested model if the agent can. Invariant: a session that cannot be continued is `session_lost`,
+ * one. Invariant: a session that cannot be continued is `session_lost`,
  * never silently a new one.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import type {
-  McpServer as AcpMcpServer,
-  NewSessionRequest,
-  NewSessionResponse,
-  SessionConfigOption,
-} from '@agentclientprotocol/sdk'
+import type { McpServer as AcpMcpServer, NewSessionRequest, NewSessionResponse } from '@agentclientprotocol/sdk'
 import { MoleculeError } from '../../../errors.ts'
-import { isJsonObject } from '../../../protocol/json.ts'
-import { JSON_RPC_CODES } from '../../../protocol/wire-errors.ts'
 import type { McpServer, McpStdioServer } from '../../backend.ts'
 import { driftError, driftInAnswer } from '../failure/drift.ts'
-import { RpcError } from '../json-rpc.ts'
 import { isSessionId } from '../session-prompt.ts'
 import type { AcpAgent, Greeting } from './acp-agent.ts'
 import { agentError, resumeError } from './acp-errors.ts'
 import { withAuthMethods } from './auth-method.ts'
 import { PERMISSION_CANCELLED } from './permission.ts'
-import { type Unchecked, unchecked } from './wire.ts'
+import { chooseSessionModel, readModel } from './session-model.ts'
+import { unchecked } from './wire.ts'
 
 export interface OpenSessionOptions {
   readonly sessionId?: string | undefined
@@ -44,23 +37,17 @@ export async function openSession(
   options: OpenSessionOptions,
   signal: AbortSignal,
 ): Promise<OpenSession> {
-  const { sessionId, model } = options
-  if (sessionId !== undefined && agent.sessions.has(sessionId)) return { id: sessionId, isResumed: false }
-  const opened =
-    sessionId === undefined ? await newSession(agent, options, signal) : await resumeSession(agent, options, signal)
-  if (model !== undefined) await setModel(agent, { ...options, ...opened, model }, signal)
-  return { id: opened.id, isResumed: sessionId !== undefined }
+  const { sessionId } = options
+  const isHeld = sessionId !== undefined && agent.sessions.has(sessionId)
+  const id = isHeld ? sessionId : await openInProcess(agent, options, signal)
+  await chooseSessionModel(agent, { ...options, id }, signal)
+  return { id, isResumed: sessionId !== undefined && !isHeld }
 }
 
-interface OpenedSession {
-  readonly id: string
-  readonly answer: SessionAnswer
-}
+const openInProcess = (agent: AcpAgent, options: OpenSessionOptions, signal: AbortSignal): Promise<string> =>
+  options.sessionId === undefined ? newSession(agent, options, signal) : resumeSession(agent, options, signal)
 
-/** `models` is from before the protocol had config options; some agents still send it. */
-type SessionAnswer = Unchecked<NewSessionResponse> & { readonly models?: unknown }
-
-async function newSession(agent: AcpAgent, options: OpenSessionOptions, signal: AbortSignal): Promise<OpenedSession> {
+async function newSession(agent: AcpAgent, options: OpenSessionOptions, signal: AbortSignal): Promise<string> {
   const greeting = await agent.greeting
   const params = sessionParams(options, greeting)
   const result = await agent.rpc.request('session/new', params, signal).catch((thrown: unknown) => {
@@ -72,15 +59,11 @@ async function newSession(agent: AcpAgent, options: OpenSessionOptions, signal: 
   const answer = unchecked<NewSessionResponse>(result)
   const { sessionId: id } = answer
   if (!isSessionId(id)) throw driftError('the agent', 'session id of session/new missing')
-  agent.sessions.set(id, { costUsd: 0 })
-  return { id, answer }
+  agent.sessions.set(id, { costUsd: 0, model: readModel(answer, { isNew: true }) })
+  return id
 }
 
-async function resumeSession(
-  agent: AcpAgent,
-  options: OpenSessionOptions,
-  signal: AbortSignal,
-): Promise<OpenedSession> {
+async function resumeSession(agent: AcpAgent, options: OpenSessionOptions, signal: AbortSignal): Promise<string> {
   const { sessionId: id = '', nowMs } = options
   const greeting = await agent.greeting
   const { canLoad, canResume } = greeting
@@ -93,8 +76,8 @@ async function resumeSession(
     throw withAuthMethods(resumeError(thrown, id, nowMs), greeting)
   })
   if (method === 'session/load') await waitForReplay(agent, id, signal)
-  agent.sessions.set(id, { costUsd: undefined })
-  return { id, answer: unchecked(answer) }
+  agent.sessions.set(id, { costUsd: undefined, model: readModel(unchecked(answer), { isNew: false }) })
+  return id
 }
 
 /** The history is complete when the agent sends nothing of it for this long. Real time: it watches a process. */
@@ -134,48 +117,4 @@ const sessionParams = ({ cwd, mcpServers }: OpenSessionOptions, { acceptsMcpUrls
 
 function toStdioServer({ name, command, args, env }: McpStdioServer): AcpMcpServer {
   return { name, command, args: [...args], env: Object.entries(env).map(([key, value]) => ({ name: key, value })) }
-}
-
-async function setModel(
-  agent: AcpAgent,
-  session: OpenedSession & Pick<OpenSessionOptions, 'nowMs' | 'onModelRefused'> & { readonly model: string },
-  signal: AbortSignal,
-): Promise<void> {
-  const { id, model, nowMs, onModelRefused } = session
-  await requestModel(agent, session, signal).catch((thrown: unknown) => {
-    if (!(thrown instanceof RpcError)) throw thrown
-    const { message, code } = agentError(thrown, nowMs)
-    if (thrown.code === JSON_RPC_CODES.methodNotFound) return onModelRefused(message)
-    // The session has another model than the owner wants to pay for. Forget it, so that the next turn opens it again.
-    agent.sessions.delete(id)
-    // opencode offers only the models of providers to which it is logged in.
-    const known = code === 'unknown_model' ? code : 'bad_config'
-    throw new MoleculeError(known, `the agent refuses the model ${model}: ${message}`, { cause: thrown })
-  })
-}
-
-/** By the config option of category `model`, or by `session/set_model`, which older agents have. */
-async function requestModel(
-  { rpc }: AcpAgent,
-  {
-    id: sessionId,
-    answer,
-    model,
-    onModelRefused,
-  }: OpenedSession & Pick<OpenSessionOptions, 'onModelRefused'> & { readonly model: string },
-  signal: AbortSignal,
-): Promise<unknown> {
-  const { configOptions, models } = answer
-  const options: readonly Unchecked<SessionConfigOption>[] = Array.isArray(configOptions)
-    ? configOptions.filter(isJsonObject)
-    : []
-  const option = options.find(({ category, id }) => category === 'model' || id === 'model')
-  if (option !== undefined) {
-    if (option.currentValue === model) return
-    const params = { sessionId, configId: String(option.id), value: model }
-    return await rpc.request('session/set_config_option', params, signal)
-  }
-  if (!isJsonObject(models)) return onModelRefused('the agent has no way to choose a model')
-  if (models['currentModelId'] === model) return
-  return await rpc.request('session/set_model', { sessionId, modelId: model }, signal)
 }

@@ -209,8 +209,9 @@ function usageOf(
   const meta = isJsonObject(answer._meta) ? answer._meta['quota'] : undefined
   const quota = isJsonObject(meta) && isJsonObject(meta['token_count']) ? meta['token_count'] : {}
   const usage = isJsonObject(answer.usage) ? answer.usage : {}
-  const before = agent.sessions.get(sessionId)?.costUsd
-  if (costUsd !== undefined) agent.sessions.set(sessionId, { costUsd })
+  const session = agent.sessions.get(sessionId)
+  const before = session?.costUsd
+  if (costUsd !== undefined && session !== undefined) agent.sessions.set(sessionId, { ...session, costUsd })
   return usageEvents({
     inputTokens: usage['inputTokens'] ?? quota['inputTokens'] ?? quota['input_tokens'],
     outputTokens: usage['outputTokens'] ?? quota['outputTokens'] ?? quota['output_tokens'],
