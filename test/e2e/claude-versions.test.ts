@@ -7,8 +7,9 @@ import type { BackendEvent } from '../../src/backends/backend.ts'
 import { type SetUpClaudeOptions, setUpClaude, startsOf } from '../fakes/agents/claude-harness.ts'
 import { CLAUDE_LOGGED_IN, createFakeProgram, type FakeProgram } from '../fakes/agents/fake-program.ts'
 import { errorOf, replyOf, tokenOf } from '../fakes/turns.ts'
+import { createExternalWorkspace, startBridge, temporaryHome } from '../harness/bridge.ts'
 import { runCommand } from '../harness/command.ts'
-import { type PlatformUnderTest, startPlatformFor } from '../harness/platform.ts'
+import { type PlatformUnderTest, replyText, startPlatformFor } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 const SNAPSHOT = '--system-prompt-snapshot'
@@ -235,4 +236,22 @@ test('RT-18 BK-8 a claude older than the tested ones is named before its first t
   const id = await make('ancient', createFakeProgram('claude', 'ancient').path)
   const [limit = ''] = (await limitsOf(platform, id)) ?? []
   assert.match(limit, /^claude 2\.0\.1 is older than 2\.1\.197, the oldest version .* update claude with `npm install/)
+})
+
+test('AG-1 connect with bin=echo args=hello mode=text answers what `echo -p hello` prints', async (t) => {
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform)
+  const args = ['bin=echo', 'args=hello', 'mode=text'].flatMap((option) => ['--backend-opt', option])
+  await startBridge(t, { url: platform.url, workspace, home: temporaryHome(t), args })
+  assert.equal(replyText(await platform.send(workspace.id, 'any message')), '-p hello\n')
+})
+
+test('RT-18 a bridge reports what does not work with the program on its machine', async (t) => {
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform)
+  const { path } = createFakeProgram('claude', 'ancient')
+  const args = ['--backend', 'claude-code', '--backend-opt', `bin=${path}`]
+  await startBridge(t, { url: platform.url, workspace, home: temporaryHome(t), args })
+  const [limit = ''] = (await limitsOf(platform, workspace.id)) ?? []
+  assert.match(limit, /^claude 2\.0\.1 is older than 2\.1\.197/)
 })
