@@ -12,6 +12,7 @@ import { dirname, join } from 'node:path'
 import { run } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { ACP_AGENTS, ensureAcpInstalled } from '../test/agents/acp-agents.ts'
 import { CLIS, findVersions, ONLY_WHEN_NAMED } from '../test/agents/clis.ts'
 import { ensureInstalled } from '../test/agents/install-cli.ts'
 import { runIsolated } from '../test/agents/run-isolated.ts'
@@ -19,13 +20,19 @@ import { runIsolated } from '../test/agents/run-isolated.ts'
 const flag = /** @type {const} */ ({ type: 'boolean', default: false })
 const options = { 'allow-network': flag, inside: flag }
 
+/** Five agents behind the `acp` backend, in one test file. */
+const ACP = 'acp'
+const acpVersions = () => `(${ACP_AGENTS.map(({ name }) => name).join(', ')})`
+
 process.chdir(dirname(dirname(fileURLToPath(import.meta.url))))
 try {
   const { values, positionals } = parseArgs({ options, allowPositionals: true })
+  const named = positionals.filter((name) => name !== ACP)
   const clis =
-    positionals.length > 0 ? positionals.flatMap(findVersions) : CLIS.filter(({ name }) => !ONLY_WHEN_NAMED.has(name))
-  if (values.inside) await testAll(clis)
-  else process.exitCode = await prepare(clis, values['allow-network'])
+    positionals.length > 0 ? named.flatMap(findVersions) : CLIS.filter(({ name }) => !ONLY_WHEN_NAMED.has(name))
+  const hasAcp = positionals.length === 0 || positionals.includes(ACP)
+  if (values.inside) await testAll(hasAcp ? [...clis, { name: ACP, version: acpVersions() }] : clis)
+  else process.exitCode = await prepare(clis, hasAcp, values['allow-network'])
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
   process.exitCode = 1
@@ -35,21 +42,23 @@ try {
  * Installs missing CLIs and runs this script again in isolation.
  *
  * @param {import('../test/agents/clis.ts').Cli[]} clis
+ * @param {boolean} hasAcp
  * @param {boolean} mayUseNetwork
  */
-async function prepare(clis, mayUseNetwork) {
+async function prepare(clis, hasAcp, mayUseNetwork) {
   for (const cli of clis) {
     const seconds = await ensureInstalled(cli)
     if (seconds !== undefined) console.log(`installed ${cli.name} ${cli.version} in ${seconds.toFixed(1)} s`)
   }
-  const names = new Set(clis.map(({ name }) => name))
+  if (hasAcp) for (const one of await ensureAcpInstalled()) console.log(`installed ${one}`)
+  const names = new Set([...clis.map(({ name }) => name), ...(hasAcp ? [ACP] : [])])
   return runIsolated([process.execPath, fileURLToPath(import.meta.url), '--inside', ...names], mayUseNetwork)
 }
 
 /**
  * Tests two agents at a time, because most of a step is waiting. The last ones take the longest and begin first.
  *
- * @param {import('../test/agents/clis.ts').Cli[]} clis
+ * @param {{ name: string, version: string }[]} clis
  */
 async function testAll(clis) {
   const rest = [...clis]
@@ -62,7 +71,7 @@ async function testAll(clis) {
 /**
  * Runs the steps of one agent and prints its line, followed by the errors.
  *
- * @param {import('../test/agents/clis.ts').Cli} cli
+ * @param {{ name: string, version: string, file?: string }} cli
  */
 async function testAgent({ name, version, file = name }) {
   /** @type {string[]} */

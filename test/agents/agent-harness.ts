@@ -22,6 +22,11 @@ export interface AgentHarnessOptions {
   /** An API key that the model refuses. */
   readonly key?: string
   readonly model?: FakeModel
+  /** Another program than that of the CLI, with another home. Its workspaces name no model. */
+  readonly own?: {
+    readonly bin: string
+    readonly makeHome: (model: FakeModel, key: string) => Promise<CliHome>
+  }
 }
 
 export interface AgentHarness {
@@ -53,11 +58,12 @@ export async function openAgentHarness({
   runtime,
   key = MODEL_KEY,
   model,
+  own,
 }: AgentHarnessOptions): Promise<AgentHarness> {
   const ownModel = model ?? (await startFakeModel())
-  const home = await makeCliHome(cli, ownModel, key)
+  const home = await (own?.makeHome(ownModel, key) ?? makeCliHome(cli, ownModel, key))
   const dataDir = await mkdtemp(join(tmpdir(), 'molecule-agents-'))
-  const bin = installedBin(cli)
+  const bin = own?.bin ?? installedBin(cli)
   const start = () => startPlatform({ dataDir, env: home.env })
   let platform = await start()
   const params = (text: string, contextId: string) => ({
@@ -74,11 +80,11 @@ export async function openAgentHarness({
       const { status, body } = await platform.request('POST', '/workspaces', {
         name: cli.name,
         runtime,
-        model: home.model,
+        ...(own === undefined && { model: home.model }),
         max_attempts: attempts,
         max_concurrent_tasks: slots,
         runtime_config: {
-          ...{ bin, permission: 'bypass', max_turns_per_hour: 1000 },
+          ...{ ...(own === undefined && { bin }), permission: 'bypass', max_turns_per_hour: 1000 },
           // A refused message fails instead of waiting for an hour.
           rate_limit_patience: '0s',
           ...options,

@@ -7,27 +7,38 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { cacheFolder, installOnce } from '../harness/user-cache.ts'
-import type { Cli } from './clis.ts'
+
+/** A program of an npm package, in an exact version. */
+export interface Installable {
+  readonly name: string
+  readonly version: string
+  readonly npmPackage: string
+  /** Path of the program in the installation folder. */
+  readonly bin: string
+  readonly finish?: string
+  /** Its optional packages are not needed: another copy of a program that is installed anyway. */
+  readonly omitsOptional?: boolean
+}
 
 const INSTALL_MS_MAX = 10 * 60_000
 
 /** The program of an installed CLI. Throws when the CLI is not installed. */
-export function installedBin(cli: Cli): string {
+export function installedBin(cli: Installable): string {
   const bin = join(folderOf(cli), cli.bin)
   if (existsSync(bin)) return bin
   throw new Error(`${cli.name} ${cli.version} is not installed: run "npm run test:agents -- ${cli.name}" first.`)
 }
 
 /** Installs the CLI unless it is installed; the seconds it took, or undefined. Throws an error that says what to do. */
-export function ensureInstalled(cli: Cli): Promise<number | undefined> {
+export function ensureInstalled(cli: Installable): Promise<number | undefined> {
   return installOnce(folderOf(cli), (folder) => installInto(folder, cli))
 }
 
-const folderOf = ({ name, version }: Cli): string => join(cacheFolder('agents'), `${name}-${version}`)
+const folderOf = ({ name, version }: Installable): string => join(cacheFolder('agents'), `${name}-${version}`)
 
-function installInto(folder: string, cli: Cli): void {
+function installInto(folder: string, cli: Installable): void {
   const wanted = `${cli.npmPackage}@${cli.version}`
-  npmInstall(folder, [wanted])
+  npmInstall(folder, [wanted], cli.omitsOptional)
   if (cli.finish !== undefined) {
     const finished = run([process.execPath, join(folder, cli.finish)], process.env)
     if (finished !== undefined) throw new Error(`${wanted} could not put its program in place: ${finished}`)
@@ -37,9 +48,10 @@ function installInto(folder: string, cli: Cli): void {
 }
 
 /** Installs these packages into the folder, without running their scripts. */
-export function npmInstall(folder: string, packages: readonly string[]): void {
+export function npmInstall(folder: string, packages: readonly string[], omitsOptional = false): void {
   const quiet = ['--no-audit', '--no-fund', '--loglevel=error']
-  const options = ['--no-save', '--ignore-scripts', '--include=optional', '--omit=dev']
+  const optional = omitsOptional ? '--omit=optional' : '--include=optional'
+  const options = ['--no-save', '--ignore-scripts', optional, '--omit=dev']
   const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
   const installed = run([npm, 'install', '--prefix', folder, ...options, ...quiet, ...packages], process.env)
   if (installed !== undefined) throw new Error(`npm could not install ${packages.join(' ')}. ${remedy(installed)}`)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createFakeProgram } from '../../../test/fakes/agents/fake-program.ts'
-import { listEvents, makeTurn, streamedText } from '../../../test/fakes/turns.ts'
+import { errorOf, listEvents, makeTurn, streamedText } from '../../../test/fakes/turns.ts'
 import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/harness/process-harness.ts'
 import { systemClock } from '../../clock.ts'
 import { silentLog } from '../../log.ts'
@@ -37,6 +37,21 @@ test('AG-3 a starting gemini does not delete the session that another has just b
   const kept = readdirSync(slow.dir).filter((name) => name.startsWith('session-'))
   const prompts = kept.flatMap((name) => JSON.parse(readFileSync(join(slow.dir, name), 'utf8')) as string[])
   assert.deepEqual(prompts.sort(), texts.toSorted())
+})
+
+test('AG-3 RT-6 gemini under a rate limit is stopped at its second refused call, and people see that it tries', async (t) => {
+  const { processes, dir } = createProcessHarness(t)
+  const context = { processes, environment: PLAIN_ENVIRONMENT, clock: systemClock, log: silentLog }
+  const backend = gemini.create(createOptions({ bin: createFakeProgram('gemini', 'silent-limit').path }), context)
+  t.after(() => backend.close())
+  const events = await listEvents(backend.run(makeTurn({ workingDir: dir }), new AbortController().signal))
+  const error = errorOf(events)
+  assert.deepEqual([error.code, error.retryable], ['rate_limited', true])
+  const said = events.flatMap((event) => (event.type === 'status' ? [event.text] : []))
+  assert.deepEqual(said, [
+    'a call of the model failed: gemini tries it again',
+    'a call of the model failed: the turn ends',
+  ])
 })
 
 test('AG-3 gemini loads no session in the minute in which it began, because that would delete it', () => {

@@ -18,7 +18,7 @@ import { withOneShotFallback } from '../engine/cli/one-shot-fallback.ts'
 import { readTokenVariables } from '../engine/environment/agent-token.ts'
 import { validateCli } from '../engine/probe/validate-cli.ts'
 import { acpArgs, oneShotArgs } from './args.ts'
-import { SENTENCES } from './outcome.ts'
+import { failedCallIn, SENTENCES } from './outcome.ts'
 import { createGeminiParser } from './parse.ts'
 
 const KIND: CliKind = {
@@ -102,6 +102,8 @@ function createGemini(settings: CliSettings, context: BackendContext): Backend {
       // Seen with 0.61: its cleanup of old sessions deletes every file without a message, and all others of that id.
       sweepsAtStart: true,
       errorMeanings: { sentences: SENTENCES },
+      failedCallIn,
+      logVariable: 'GEMINI_DEBUG_LOG_FILE',
       environment: async () => ({
         ...(await readTokenVariables(AGENT.auth, environment, settings.authTokenFile)),
         ...OWN_ENVIRONMENT,

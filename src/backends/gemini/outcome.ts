@@ -5,6 +5,7 @@
 import { MoleculeError } from '../../errors.ts'
 import type { ProcessResult } from '../../process/processes.ts'
 import { findJsonObject, isJsonObject } from '../../protocol/json.ts'
+import type { FailedCall } from '../engine/acp/acp-agent.ts'
 import type { AgentOutputParserOptions } from '../engine/cli/one-shot-agent.ts'
 import {
   type ErrorSentence,
@@ -52,6 +53,23 @@ function failureOf(
     }
   }
   return undefined
+}
+
+/** Gemini's log of a call that it will repeat, ten times and for minutes. */
+const ATTEMPT = /\bAttempt \d{1,3} failed(?: with (?:status )?(\d{3}|5xx))?(.*)/
+
+/** The failed call in a line of gemini's log, or of its stderr. */
+export function failedCallIn(line: string): FailedCall | undefined {
+  const found = ATTEMPT.exec(line)
+  if (found === null) return undefined
+  const [, status, said = ''] = found
+  return { sessionId: '', text: said.replace(/^[:. ]+/, ''), status: loggedStatus(status, said), isRetried: true }
+}
+
+/** `Attempt 1 failed: <reason>` is gemini's form for a limit of the provider; other failures have no reason there. */
+function loggedStatus(status: string | undefined, said: string): number | undefined {
+  if (status !== undefined) return status === '5xx' ? 500 : Number(status)
+  return said.startsWith(': ') ? 429 : undefined
 }
 
 const REFUSAL = /response was blocked due to/i

@@ -67,6 +67,22 @@ test('AG-16 the reply names a tool that gemini was not allowed to use', () => {
   assert.equal(streamedText(readAll(createParser(), output)), 'I could not.\n\n(Not allowed in this turn: write_file.)')
 })
 
+test('RT-6 a one-shot gemini is ended at its second refused call, with the reason of its log', () => {
+  for (const [line, code] of [
+    ['Attempt 1 failed: You exceeded your current quota, please check your plan.', 'rate_limited'],
+    ['Attempt 2 failed with status 503. Retrying with backoff... Error: busy', 'overloaded'],
+    ['Attempt 2 failed with 5xx error. Retrying with backoff...', 'provider_failed'],
+    ['Attempt 3 failed. Retrying with backoff... TypeError: fetch failed', 'provider_unreachable'],
+  ] as const) {
+    const parser = createParser()
+    assert.equal(parser.readError?.(line)[0]?.type, 'status')
+    assert.deepEqual(parser.readError?.('at Object.<anonymous> (app.js:1)'), [])
+    const [end] = parser.readError?.(line) ?? []
+    assert.ok(end?.type === 'failed')
+    assert.deepEqual([end.error.code, end.error.retryable], [code, true], line)
+  }
+})
+
 for (const [status, code, retryable] of [
   [400, 'bad_request', false],
   [401, 'auth_failed', false],

@@ -1,16 +1,19 @@
 /** Parses what gemini prints with `--output-format stream-json`. The exit code decides about a failure: outcome.ts. */
 import { isJsonObject, type JsonObject, parseJsonObject, stringOf } from '../../protocol/json.ts'
 import type { BackendEvent } from '../backend.ts'
+import { FAILED_CALLS_MAX } from '../engine/acp/acp-agent.ts'
 import type { AgentOutputParser, AgentOutputParserOptions } from '../engine/cli/one-shot-agent.ts'
+import { providerError } from '../engine/failure/agent-errors.ts'
 import { ACTIVITY, createReplyBuilder, usageEvents } from '../engine/reply-builder.ts'
 import { isSessionId } from '../engine/session-prompt.ts'
 import { subjectOfInput } from '../engine/tool-use.ts'
-import { failedEnd } from './outcome.ts'
+import { failedCallIn, failedEnd, SENTENCES } from './outcome.ts'
 
 export function createGeminiParser(options: AgentOutputParserOptions): AgentOutputParser {
   const reply = createReplyBuilder()
   const tools = new Map<unknown, { readonly name: string; readonly subject?: string }>()
   let errorMessage: string | undefined
+  let failedCalls = 0
   const read = (event: JsonObject): readonly BackendEvent[] => {
     switch (event['type']) {
       case 'init': {
@@ -48,8 +51,20 @@ export function createGeminiParser(options: AgentOutputParserOptions): AgentOutp
   }
   return {
     read: (line) => {
+      failedCalls = 0
       const event = parseJsonObject(line)
       return event === undefined ? ACTIVITY : read(event)
+    },
+    // The runtime retries, and says when. Gemini would do it itself, in silence and for minutes.
+    readError: (line) => {
+      const call = failedCallIn(line)
+      if (call === undefined) return []
+      failedCalls += 1
+      if (failedCalls < FAILED_CALLS_MAX) {
+        return [{ type: 'status', text: 'a call of the model failed: gemini tries it again' }]
+      }
+      const error = { text: call.text, status: call.status, nowMs: options.facts.nowMs, sentences: SENTENCES }
+      return [{ type: 'failed', error: providerError(options.backend, error) }]
     },
     conclude: (result, stdout) => failedEnd(result, { errorMessage, stdout }, options),
   }

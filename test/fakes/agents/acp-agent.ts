@@ -6,6 +6,7 @@
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
+import { appendFileSync } from 'node:fs'
 import { Readable, Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
@@ -177,6 +178,8 @@ async function play(prompt: Prompt, dialect: AcpDialect): Promise<PromptResponse
       return await askFirst(prompt, dialect)
     case 'mixed':
       return await mixed(prompt)
+    case 'silent-limit':
+      return await retryInSilence(session)
     case 'mcp-argv':
       spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)', '--', '--mcp-config', JSON.stringify(session.mcp)])
       await sendText(client, sessionId, JSON.stringify({ mcp: session.mcp }))
@@ -217,6 +220,20 @@ async function mixed(prompt: Prompt): Promise<PromptResponse> {
   if (prompt.text.startsWith('slow')) await delay(1_000)
   await pieces(prompt)
   return finished()
+}
+
+/** As gemini does: it logs each refused call to a file, waits longer and longer, and says nothing over ACP. */
+async function retryInSilence(session: Session): Promise<PromptResponse> {
+  const file = process.env['GEMINI_DEBUG_LOG_FILE'] ?? ''
+  for (let attempt = 1; !session.cancel.signal.aborted; attempt += 1) {
+    const said = 'You exceeded your current quota, please check your plan and billing details.'
+    appendFileSync(
+      file,
+      `[2026-11-18T22:05:05.450Z] [WARN] Attempt ${attempt} failed: ${said}\nSuggested retry after 1s.. Retrying after 5351ms...\n`,
+    )
+    await Promise.race([delay(attempt === 1 ? 500 : 120_000, undefined, { ref: false }), waitForCancel(session)])
+  }
+  return { stopReason: 'cancelled' }
 }
 
 /** As opencode does: `fail 1` is one failed call and an error, `fail` alone is one failed call after the other, in silence. */

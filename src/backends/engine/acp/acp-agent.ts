@@ -23,6 +23,7 @@ import { createRpc, unknownMethod } from '../json-rpc.ts'
 import { OUTPUT_BYTES_MAX } from '../turn-engine.ts'
 import type { AgentProcess } from '../warm/warm-turn.ts'
 import { type AcpAuthMethod, logIn, readAuthMethods } from './auth-method.ts'
+import { followLogFile } from './log-file.ts'
 import { PERMISSION_CANCELLED } from './permission.ts'
 import { type AcpRpc, PROTOCOL_VERSION, type Unchecked, unchecked } from './wire.ts'
 
@@ -45,6 +46,10 @@ export interface FailedCall {
   readonly sessionId: string
   /** The error. */
   readonly text: string
+  /** The HTTP status of the provider, if the log says it. */
+  readonly status?: number | undefined
+  /** The agent says that it tries this call again. Absent: it does so only if a retry can help. */
+  readonly isRetried?: boolean
 }
 
 /** The agent's answer to `initialize`. */
@@ -100,12 +105,14 @@ export interface AcpAgentOptions {
   readonly facts: () => StartFacts
   /** The login method to use after the greeting. */
   readonly authMethod?: string | undefined
+  /** A file that the agent logs to. It is read like stderr. */
+  readonly logFile?: string | undefined
   /** The failed call that a line of stderr reports; undefined for every other line. */
   readonly failedCallIn?: ((line: string) => FailedCall | undefined) | undefined
 }
 
 export function startAcpAgent(options: AcpAgentOptions): AcpAgent {
-  const { processes, spawning, log, facts, failedCallIn, authMethod } = options
+  const { processes, spawning, log, facts, failedCallIn, authMethod, logFile } = options
   const listeners: AcpAgent['listeners'] = new Map()
   let running: RunningProcess | undefined
   const rpc = createRpc({
@@ -122,18 +129,19 @@ export function startAcpAgent(options: AcpAgentOptions): AcpAgent {
     },
     log,
   })
+  const onErrorLine = (line: string) => {
+    const call = failedCallIn?.(line)
+    // To every listener: the session of a subagent has none.
+    if (call !== undefined) for (const listener of listeners.values()) listener.callFailed?.(call)
+  }
   running = processes.start({
     ...spawning,
     lineBytesMax: OUTPUT_BYTES_MAX,
     onLine: (line) => rpc.receive(line),
-    ...(failedCallIn !== undefined && {
-      onErrorLine: (line) => {
-        const call = failedCallIn(line)
-        // To every listener: the session of a subagent has none.
-        if (call !== undefined) for (const listener of listeners.values()) listener.callFailed?.(call)
-      },
-    }),
+    ...(failedCallIn !== undefined && { onErrorLine }),
   })
+  const logged = logFile === undefined ? undefined : followLogFile(logFile, onErrorLine)
+  void running.ended.then(() => logged?.stop())
   let isAtStart = true
   void running.ended.then((result) => rpc.end((isAtStart ? exitAtStart : unexpectedExit)(result, facts())))
   const greeting = greet(rpc, spawning.command[0]).finally(() => {

@@ -60,6 +60,8 @@ export interface AcpProgram extends AcpCommand {
    * retry can mend, and only that. Needs `serves: 'conversation'`: the log does not say which turn a call belongs to.
    */
   readonly failedCallIn?: AcpAgentOptions['failedCallIn']
+  /** The variable that names a file to log to, for a program that logs failed calls there and not on stderr. */
+  readonly logVariable?: string
   /** A starting process deletes all sessions without a message, also those of other processes. */
   readonly sweepsAtStart?: boolean
   /** The title of a tool call's first update is the tool's name, which the model cannot choose. */
@@ -145,13 +147,16 @@ async function warmLaunchOf(
     fingerprint: JSON.stringify([command, cwd, additions, generation]),
     start: () => {
       launches += 1
-      const env = childEnvironment(context.environment, additions)
+      const files = createPrivateFolder()
+      // A log file that the owner has set stays where it is.
+      const { logVariable = '' } = program
+      const logFile = logVariable === '' || context.environment[logVariable] ? undefined : files.write('log', '')
+      const env = childEnvironment(context.environment, { ...additions, ...(logFile && { [logVariable]: logFile }) })
       const spawning = { command, cwd, env, mark: `${backend}-${process.pid}-${launches}` }
       const facts = () => startFactsOf(program, command[0], clock.nowMs())
       const { failedCallIn, authMethod } = program
-      const agent = startAcpAgent({ processes, spawning, log, facts, failedCallIn, authMethod })
+      const agent = startAcpAgent({ processes, spawning, log, facts, failedCallIn, authMethod, logFile })
       startGate?.track(agent.greeting)
-      const files = createPrivateFolder()
       void agent.ended.then(() => files.remove())
       return { ...agent, generation, files }
     },

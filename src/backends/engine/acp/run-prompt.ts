@@ -61,7 +61,7 @@ export async function runPrompt(agent: AcpAgent, options: PromptOptions, stream:
     void agent.rpc.notify('session/cancel', { sessionId })
     timer ??= setTimeout(() => giveUp.abort(), CANCEL_MS_MAX)
   }
-  const calls = createCallWatch(stream, cancel)
+  const calls = createCallWatch(stream, options.backend, cancel)
   agent.listeners.set(sessionId, {
     update: (update) => {
       calls.progress()
@@ -110,23 +110,26 @@ interface CallWatch {
 }
 
 /** Watches an agent that retries failed calls of the model in silence, and ends the turn with `giveUp`. */
-function createCallWatch(stream: TurnStream, giveUp: () => void): CallWatch {
+function createCallWatch(stream: TurnStream, backend: string, giveUp: () => void): CallWatch {
   const counts = new Map<string, number>()
-  let lastText: string | undefined
+  let isGivenUp = false
+  let last: Pick<FailedCall, 'text' | 'status'> | undefined
   return {
-    failed({ sessionId, text }) {
+    failed({ sessionId, text, status, isRetried }) {
       const count = (counts.get(sessionId) ?? 0) + 1
       counts.set(sessionId, count)
-      stream.emit({ type: 'activity' })
-      if (count < FAILED_CALLS_MAX || lastText !== undefined || stream.signal.aborted) return
-      lastText = text
+      isGivenUp = isRetried !== true
+      const next = count < FAILED_CALLS_MAX ? `${backend} tries it again` : 'the turn ends'
+      stream.emit({ type: 'status', text: `a call of the model failed: ${next}` })
+      if (count < FAILED_CALLS_MAX || last !== undefined || stream.signal.aborted) return
+      last = { text, status }
       giveUp()
     },
     progress: () => counts.clear(),
-    hasFailed: () => counts.size > 0,
+    hasFailed: () => isGivenUp && counts.size > 0,
     end({ nowMs, errorMeanings }) {
-      if (lastText === undefined || stream.signal.aborted) return undefined
-      return { type: 'failed', error: textError(lastText, { status: undefined, nowMs, ...errorMeanings }) }
+      if (last === undefined || stream.signal.aborted) return undefined
+      return { type: 'failed', error: textError(last.text, { status: last.status, nowMs, ...errorMeanings }) }
     },
   }
 }
