@@ -126,7 +126,10 @@ export function wireWorkspaces(parts: WireWorkspacesOptions): WiredWorkspaces {
         },
         revokeConversations: tokens.revokeConversations,
       }),
-      registry: createWorkspaceRegistry(store, { hasBridge: localInbox.bridges.isConnected }),
+      registry: createWorkspaceRegistry(store, {
+        hasBridge: localInbox.bridges.isConnected,
+        onRegister: localInbox.queues.retryFailed,
+      }),
       activity: localInbox.activity,
       pending: localInbox.pendingAsks,
       rules: localInbox.rules,

@@ -42,6 +42,8 @@ export interface RemoteInboxOptions {
   readonly backend: string
   /** How many turns may run here at the same time. */
   readonly concurrency: number
+  /** Fewer, while the handler here does not work; undefined = `concurrency`. */
+  readonly capacity?: () => number | undefined
   /** The status text when a turn begins: `started on laptop`. */
   readonly startedText: string
   readonly log: Log
@@ -53,6 +55,8 @@ export type RemoteBrief = Omit<Brief, 'runtime' | 'options' | 'workingDir'>
 export interface RemoteInbox extends Inbox {
   /** The brief of a lease that is held here. */
   brief(lease: LeaseKey): RemoteBrief
+  /** `capacity` has changed: the open poll is replaced. */
+  capacityChanged(): void
   /** Tells the platform, after the last turn, that this bridge holds no lease any more. */
   leave(worker: Worker): Promise<void>
 }
@@ -61,12 +65,20 @@ interface RemoteInboxState extends RemoteInboxOptions {
   readonly holding: Map<string, RemoteBrief>
   readonly suspended: Set<string>
   readonly at: string
+  /** Ends the open poll; the next one follows at once. */
+  repoll: AbortController
 }
 
 export function createRemoteInbox(options: RemoteInboxOptions): RemoteInbox {
   const { connection } = options
   const at = `/workspaces/${encodeURIComponent(options.workspaceId)}/inbox`
-  const state: RemoteInboxState = { ...options, at, holding: new Map(), suspended: new Set() }
+  const state: RemoteInboxState = {
+    ...options,
+    at,
+    holding: new Map(),
+    suspended: new Set(),
+    repoll: new AbortController(),
+  }
   const forget = (key: LeaseKey) => {
     state.holding.delete(leaseId(key))
     state.suspended.delete(leaseId(key))
@@ -116,6 +128,10 @@ export function createRemoteInbox(options: RemoteInboxOptions): RemoteInbox {
       const brief = state.holding.get(leaseId(key))
       if (brief === undefined) throw new MoleculeError('internal', `the message ${key.messageId} has no brief`)
       return brief
+    },
+    capacityChanged() {
+      state.repoll.abort()
+      state.repoll = new AbortController()
     },
     async leave(worker) {
       const body = leaseRequest(state, worker, { leasesMax: 0, waitMs: 0 })
@@ -195,25 +211,30 @@ async function pollForWork(
   { worker, queue }: { worker: Worker; queue: WaitQueue<Directive> },
   signal: AbortSignal,
 ): Promise<void> {
-  const { connection, at, holding, suspended, concurrency } = state
+  const { connection, at, holding, suspended, concurrency, capacity } = state
   const beginning = new Set<Promise<void>>()
   while (!signal.aborted) {
+    const repoll = state.repoll.signal
     try {
-      const body = leaseRequest(state, worker, { leasesMax: concurrency + suspended.size, waitMs: WAIT_MS })
+      const leasesMax = Math.min(capacity?.() ?? concurrency, concurrency)
+      const body = leaseRequest(state, worker, { leasesMax: leasesMax + suspended.size, waitMs: WAIT_MS })
       const call = { body, timeoutMs: WAIT_MS + LATE_ANSWER_MS }
-      const { handouts } = await connection.post<{ handouts: WireDirective[] }>(`${at}/lease`, call, signal)
+      const ended = AbortSignal.any([signal, repoll])
+      const { handouts } = await connection.post<{ handouts: WireDirective[] }>(`${at}/lease`, call, ended)
       for (const directive of handouts) {
         if (directive.type !== 'lease') queue.put(directive)
         else {
           const lease: Lease = { ...directive.lease, envelope: restoreEnvelope(directive.lease.envelope) }
           holding.set(leaseId(lease), directive.brief)
-          const begun = beginTurn(state, { lease, queue }, signal).finally(() => beginning.delete(begun))
+          // It came while the handler broke: it keeps its place.
+          const begin = capacity?.() === 0 ? release(state, lease) : beginTurn(state, { lease, queue }, signal)
+          const begun = begin.finally(() => beginning.delete(begun))
           beginning.add(begun)
         }
       }
     } catch (thrown) {
       const error = toMoleculeError(thrown)
-      if (!signal.aborted && !error.retryable) connection.backoff(error)
+      if (!signal.aborted && !repoll.aborted && !error.retryable) connection.backoff(error)
     }
   }
   await Promise.all(beginning)

@@ -22,6 +22,8 @@ export interface Brief {
   readonly model?: string
   /** First try plus retries. */
   readonly maxAttempts: number
+  /** Nobody set `max_attempts`, so a bridge may keep a message that its handler fails. Absent: an older platform. */
+  readonly attemptsUnset?: boolean
   /** How long a message may wait for a rate limit without an end. Absent: the platform cannot park messages. */
   readonly rateLimitPatienceMs?: number
   /** The notes of earlier attempts at the message. */

@@ -6,9 +6,14 @@ import { formatWait } from '../duration.ts'
 import type { MoleculeError } from '../errors.ts'
 import type { Failure, Lease, Outcome } from '../inbox/inbox.ts'
 import { failureSentence } from './failure-sentence.ts'
+import type { HandlerHealth } from './handler-health.ts'
 
 /** The delays before the second, third and fourth attempt. Later attempts use the last delay. */
 const RETRY_AFTER_MS = [5_000, 10_000, 20_000] as const
+/** The delays of a message that a bridge keeps for a day (`FailedTurn.handler`). Later attempts use the last one. */
+const KEEP_AFTER_MS = [60_000, 300_000, 900_000, 1_800_000, 3_600_000] as const
+/** Four quick attempts and those of a day. */
+const KEPT_ATTEMPTS_MAX = 31
 /** The waits of a message that is parked for a rate limit. Later waits use the last one. */
 const PARK_AFTER_MS = [60_000, 120_000, 300_000, 600_000] as const
 /** If a provider asks for a longer wait, the message becomes a dead letter, which the owner can replay. */
@@ -22,6 +27,12 @@ export interface FailedTurn {
   readonly rateLimitPatienceMs?: number | undefined
   /** The turn used a tool, so a timed-out turn is not repeated: its effects could happen twice. */
   readonly usedTool: boolean
+  /**
+   * On a bridge: its handler may be broken, and the message must not suffer for it. `isKept`: `max_attempts` is not set,
+   * so a message that fails is kept for a day while the handler may be at fault.
+   */
+  readonly handler?: Pick<HandlerHealth, 'outcomeOf' | 'mayBeAtFault'> | undefined
+  readonly isKept?: boolean | undefined
   /** The runtime shuts down. A service manager that stops it sends the same signal to the agents. */
   readonly shuttingDown?: boolean
 }
@@ -39,13 +50,20 @@ export function outcomeOfFailure(failed: FailedTurn): Outcome {
   const attempt = lease.failures + 1
   const limited = limitOutcome(failed, attempt)
   if (limited !== undefined) return limited
-  const afterMs = retryAfterMs(error, attempt)
-  if (!mayRetry(failed) || attempt >= maxAttempts || afterMs > RESET_AFTER_MS_MAX) {
+  const waits = failed.handler?.outcomeOf(lease, error)
+  if (waits !== undefined) return waits
+  const afterMs = retryAfterMs(failed, attempt)
+  if (!mayRetry(failed) || attempt >= attemptsMax(failed) || afterMs > RESET_AFTER_MS_MAX) {
     return { type: 'dead', failure: toFailure(error) }
   }
-  const failure = toFailure(error, `attempt ${attempt + 1} of ${maxAttempts} in ${formatWait(afterMs)}: `)
+  const number = attempt < maxAttempts ? `${attempt + 1} of ${maxAttempts}` : `${attempt + 1}`
+  const failure = toFailure(error, `attempt ${number} in ${formatWait(afterMs)}: `)
   return { type: 'retry', failure, afterMs, reason: 'failure', interrupted: isInterrupted(failed) }
 }
+
+/** A handler that fails every message fails each of them four times within a minute, long before anybody mends it. */
+const attemptsMax = ({ lease, maxAttempts, handler, isKept }: FailedTurn): number =>
+  handler?.mayBeAtFault(lease) === true && isKept === true ? KEPT_ATTEMPTS_MAX : maxAttempts
 
 /** A limit of the model provider. Waiting for it costs no attempt. Undefined where the plain retries apply. */
 function limitOutcome(failed: FailedTurn, attempt: number): Outcome | undefined {
@@ -157,11 +175,14 @@ function resetAfterMs({ details }: MoleculeError): number | undefined {
   return typeof afterMs === 'number' && afterMs >= 0 ? afterMs : undefined
 }
 
-function retryAfterMs(error: MoleculeError, attempt: number): number {
+function retryAfterMs({ error, maxAttempts }: FailedTurn, attempt: number): number {
   const namedMs = resetAfterMs(error)
   if (namedMs !== undefined) return Math.ceil(namedMs)
-  return RETRY_AFTER_MS[Math.min(attempt, RETRY_AFTER_MS.length) - 1] ?? 0
+  if (attempt < maxAttempts) return stepOf(RETRY_AFTER_MS, attempt - 1)
+  return stepOf(KEEP_AFTER_MS, attempt - maxAttempts)
 }
+
+const stepOf = (steps: readonly number[], index: number): number => steps[Math.min(index, steps.length - 1)] ?? 0
 
 /** The error's own message for the owner, with `prefix`, and the public sentence, with `prefix` and `advice`. */
 export function toFailure(error: MoleculeError, prefix = '', advice = ''): Failure {

@@ -22,8 +22,9 @@ import type { Brief } from '../protocol/brief.ts'
 import { sleep } from '../wait.ts'
 import { createBackendPool } from './backend-pool.ts'
 import { explainFailure } from './failure-sentence.ts'
+import type { HandlerHealth } from './handler-health.ts'
 import { type StopReason, settleTurn } from './settle-turn.ts'
-import { runTurn, type TurnContext, type TurnControls } from './turn.ts'
+import { runTurn, type TurnContext, type TurnControls, type TurnEnd } from './turn.ts'
 
 /** A third of the lease time, so that two renewals may fail before another worker takes over. */
 const RENEW_MS = 10_000
@@ -44,6 +45,8 @@ export interface RuntimeOptions {
   readonly mask?: (text: string) => string
   readonly metrics?: Metrics
   readonly onCheckpoint?: (checkpoint: Checkpoint) => void
+  /** On a bridge: whether its handler works. */
+  readonly handler?: HandlerHealth
   /** A turn has ended with this outcome, which is not stored yet. `limits` is that of its backend, if it has begun. */
   readonly onTurnEnd?: (workspaceId: string, outcome: Outcome, limits?: readonly string[]) => void
 }
@@ -90,8 +93,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       .then((end) => {
         options.onCheckpoint?.('answered')
         const outcome = explainFailure(end.outcome, lease, { log, mask: options.mask ?? maskPatterns })
-        if (options.metrics !== undefined) countTurn(options.metrics, outcome)
-        options.onTurnEnd?.(lease.workspaceId, outcome, end.limits)
+        reportEnd(lease, { ...end, outcome }, options)
         const settling = { inbox, clock, log, end: { ...end, outcome }, leaving: leaving.signal }
         return settleTurn(lease, settling, stop.signal)
       })
@@ -142,6 +144,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
 const allEnded = (running: ReadonlyMap<string, RunningTurn>) =>
   Promise.all([...running.values()].map(({ done }) => done))
+
+function reportEnd(lease: Lease, { outcome, limits }: TurnEnd, { metrics, onTurnEnd, handler }: RuntimeOptions): void {
+  if (metrics !== undefined) countTurn(metrics, outcome)
+  onTurnEnd?.(lease.workspaceId, outcome, limits)
+  handler?.ended(lease, outcome)
+}
 
 /** Takes directives until the signal aborts. Retries a failed call, because otherwise one error would end all work. */
 async function takeDirectives(

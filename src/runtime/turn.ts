@@ -22,6 +22,7 @@ import { mergeArtifact } from '../protocol/merge-artifact.ts'
 import { joinText } from '../protocol/request.ts'
 import { traceVariables } from '../protocol/trace-context.ts'
 import type { BackendPool } from './backend-pool.ts'
+import type { HandlerHealth } from './handler-health.ts'
 import { exhaustedOutcome, outcomeOfFailure, toFailure } from './retry-policy.ts'
 import { createStallTimer, type StallTimer } from './stall-timer.ts'
 import { createTurnAsks, type TurnAsks } from './turn-asks.ts'
@@ -39,6 +40,8 @@ export interface TurnContext {
   readonly onStanding: (standing: LeaseStanding) => void
   /** Called once, when the backend starts. */
   readonly onBegun: (controls: TurnControls) => void
+  /** On a bridge. */
+  readonly handler?: Pick<HandlerHealth, 'began' | 'outcomeOf' | 'mayBeAtFault'> | undefined
   /** True from the begin of the drain. */
   readonly isShuttingDown: () => boolean
 }
@@ -57,6 +60,7 @@ const NOTHING_UNSENT: NumberedEvents = { from: 1, events: [] }
 
 /** Runs the lease's message once. The signal stops the turn; the caller decides what that means for the message. */
 export async function runTurn(lease: Lease, context: TurnContext, signal: AbortSignal): Promise<TurnEnd> {
+  context.handler?.began(lease)
   let brief: Brief
   let taken: ReturnType<BackendPool['take']>
   try {
@@ -64,7 +68,8 @@ export async function runTurn(lease: Lease, context: TurnContext, signal: AbortS
     if (brief.parked !== undefined) return { outcome: parkedOutcome(brief.parked), unsent: NOTHING_UNSENT }
     taken = context.take(lease.workspaceId, brief)
   } catch (error) {
-    const outcome = notBegunOutcome(toMoleculeError(error, 'bad_config'))
+    const reason = toMoleculeError(error, 'bad_config')
+    const outcome = context.handler?.outcomeOf(lease, reason) ?? notBegunOutcome(reason)
     if (outcome.type === 'released') logReleased(context, lease, error)
     return { outcome, unsent: NOTHING_UNSENT }
   }
@@ -88,6 +93,8 @@ export async function runTurn(lease: Lease, context: TurnContext, signal: AbortS
       ...outcomeOfFailure({
         ...{ lease, error: end.error, maxAttempts: brief.maxAttempts, usedTool },
         rateLimitPatienceMs: brief.rateLimitPatienceMs,
+        handler: context.handler,
+        isKept: brief.attemptsUnset,
         shuttingDown: context.isShuttingDown(),
       }),
       ...used,

@@ -32,6 +32,7 @@ function openLifecycle(t: TestContext) {
     pause: (id, { now }) => note(`pause ${id} ${now}`),
     resume: (id) => note(`resume ${id}`),
     limitsChanged: (id) => note(`limits ${id}`),
+    retryFailed: (id) => note(`retry failed ${id}`),
     async stop(id) {
       calls.push(`stop ${id}`)
       return ['task 1']

@@ -30,11 +30,13 @@ const STOPPED_STATE = 'stopped'
 export interface WorkspaceRegistryOptions {
   /** True while a bridge of the workspace is connected to this process. */
   readonly hasBridge?: (id: string) => boolean
+  /** A process of the workspace has started. */
+  readonly onRegister?: (id: string) => Promise<void>
 }
 
 export function createWorkspaceRegistry(
   store: Store,
-  { hasBridge = () => false }: WorkspaceRegistryOptions = {},
+  { hasBridge = () => false, onRegister = async () => undefined }: WorkspaceRegistryOptions = {},
 ): WorkspaceRegistry {
   const update = async (id: string, change: () => Transaction<void>) => {
     if (!isWorkspaceId(id)) throw workspaceNotFound(id)
@@ -42,7 +44,11 @@ export function createWorkspaceRegistry(
     return await store.read(() => requireWorkspace(id))
   }
   return {
-    register: (id, report) => update(id, () => register(id, report)),
+    async register(id, report) {
+      const registered = await update(id, () => register(id, report))
+      await onRegister(id)
+      return registered
+    },
     heartbeat: (id, report) =>
       update(id, () => (report.runtime_state === STOPPED_STATE ? signOff(id, hasBridge(id)) : heartbeat(id, report))),
     setStatusText: (id, text) => update(id, () => writeStatusText(id, text)),

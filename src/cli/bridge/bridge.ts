@@ -7,7 +7,7 @@ import { hostname } from 'node:os'
 import type { Backend, BackendContext } from '../../backends/backend.ts'
 import type { BackendRegistry } from '../../backends/backends.ts'
 import { createPlatformConnection } from '../../client/platform-connection.ts'
-import { createRemoteInbox } from '../../client/remote-inbox.ts'
+import { createRemoteInbox, type RemoteBrief } from '../../client/remote-inbox.ts'
 import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import {
@@ -23,12 +23,14 @@ import type { MaskingLog } from '../../log.ts'
 import { openCgroups } from '../../process/cgroups.ts'
 import { createProcesses } from '../../process/create-processes.ts'
 import { reapOrphans } from '../../process/orphan-records.ts'
+import type { Brief } from '../../protocol/brief.ts'
+import { type BrokenHandler, createHandlerHealth, timeOfDay } from '../../runtime/handler-health.ts'
 import { createRuntime } from '../../runtime/runtime.ts'
 import { childEnvironmentOf } from '../child-environment.ts'
 import { createLoginCheck } from '../login-check.ts'
 import { validateAndClose } from '../validate-backend.ts'
 import type { Display } from './display.ts'
-import { createHeartbeat } from './heartbeat.ts'
+import { createHeartbeat, type Heartbeat } from './heartbeat.ts'
 import { createSpool, type PostResult } from './spool.ts'
 import type { StateFolder } from './state-folder.ts'
 import type { TokenSource } from './token-source.ts'
@@ -64,7 +66,7 @@ const LEAVE_TIMEOUT_MS = 6_000
 
 /** Throws when the backend or the token cannot work; waits for an unreachable platform until the signal aborts. */
 export async function startBridge(settings: BridgeSettings, parts: BridgeParts, signal: AbortSignal): Promise<Bridge> {
-  const { workspaceId, apiUrl, backend, options, dir } = settings
+  const { workspaceId, backend, options } = settings
   const { state, clock, log, display, environment } = parts
   await reapEarlierRuns(state, log)
   const { bridgeId: owner, recordsDir } = state
@@ -73,11 +75,20 @@ export async function startBridge(settings: BridgeSettings, parts: BridgeParts, 
   const context: BackendContext = { processes, environment, clock, log }
   const build = (): Backend => parts.registry.build(backend, options, context)
   const connection = openConnection(settings, parts)
+  const check = async () => requireRunnable(backend, build())
+  const handler = createHandlerHealth({
+    ...{ clock, check },
+    onChange(broken, isTrying) {
+      remote.capacityChanged()
+      showHandler(broken, { isTrying, heartbeat, display })
+    },
+  })
   const remote = createRemoteInbox({
     ...{ connection, workspaceId, log },
     host: sessionHost(state.hostId, settings),
     backend: settings.backend,
     concurrency: settings.concurrency,
+    capacity: handler.capacity,
     startedText: `started on ${hostname()}`,
   })
   const lookAtLogin = createLoginCheck(environment)
@@ -87,29 +98,21 @@ export async function startBridge(settings: BridgeSettings, parts: BridgeParts, 
   const worker = { id: state.bridgeId, workspaces: [workspaceId] }
   const runtime = createRuntime({
     inbox: watchInbox(spool.wrapInbox(remote), createWatcher(display, heartbeat)),
-    ...{ worker, clock, log, mask: log.mask, build },
-    brief: async (lease) => {
-      const brief = remote.brief(lease)
-      const token = brief.env['MOLECULE_WORKSPACE_TOKEN']
-      const env = childEnvironmentOf({ apiUrl, workspaceId, token, path: environment['PATH'] })
-      return { ...brief, runtime: backend, options, workingDir: dir, env }
-    },
+    ...{ worker, clock, log, mask: log.mask, build, handler },
+    brief: async (lease) => localBrief(remote.brief(lease), settings, environment),
     onTurnEnd: (_workspace, _outcome, limits = []) => heartbeat.limited(limits),
   })
   let takesLeases = false
   const close = async (drainMs: number) => {
     heartbeat.stop()
+    handler.close()
     connection.beginClosing()
     // Prevents a close that never ends when the platform no longer answers.
     const cancelTimeout = clock.after(drainMs + LEAVE_TIMEOUT_MS, () => connection.close())
     await runtime.drain(drainMs)
-    if (takesLeases)
-      await remote
-        .leave(worker)
-        .catch((err: unknown) => log.info({ err }, 'the platform did not receive that this bridge left'))
-    await heartbeat
-      .signOff()
-      .catch((err: unknown) => log.info({ err }, 'the platform did not receive that this bridge stopped'))
+    const logUnheard = (err: unknown) => log.info({ err }, 'the platform did not receive that this bridge stopped')
+    if (takesLeases) await remote.leave(worker).catch(logUnheard)
+    await heartbeat.signOff().catch(logUnheard)
     await processes.close()
     const kept = await spool.count()
     if (kept > 0) display.print(`answers not yet posted to the platform: ${kept}; the next start posts them`)
@@ -159,6 +162,32 @@ function openConnection({ apiUrl, tokens }: BridgeSettings, { clock, log, displa
 /** A session exists for one backend, in one folder, on one machine; anywhere else a new one starts. */
 function sessionHost(hostId: string, { backend, dir }: BridgeSettings): string {
   return `${hostId}:${backend}:${createHash('sha256').update(dir).digest('hex').slice(0, 12)}`
+}
+
+/** The brief of the platform with what only this machine knows. */
+function localBrief(
+  brief: RemoteBrief,
+  { apiUrl, workspaceId, backend, options, dir }: BridgeSettings,
+  environment: BridgeParts['environment'],
+): Brief {
+  const token = brief.env['MOLECULE_WORKSPACE_TOKEN']
+  const env = childEnvironmentOf({ apiUrl, workspaceId, token, path: environment['PATH'] })
+  return { ...brief, runtime: backend, options, workingDir: dir, env }
+}
+
+/** The workspace shows the public reason, and this terminal the whole error. */
+function showHandler(
+  broken: BrokenHandler | undefined,
+  { isTrying, heartbeat, display }: { isTrying: boolean; heartbeat: Heartbeat; display: Display },
+): void {
+  heartbeat.handlerChanged(broken && brokenText(broken, { text: broken.reason, isTrying }))
+  if (broken === undefined) display.print('the handler works again')
+  else if (!isTrying) display.print(brokenText(broken, { text: broken.detail, isTrying }))
+}
+
+function brokenText({ nextTryAtMs }: BrokenHandler, { text, isTrying }: { text: string; isTrying: boolean }): string {
+  const next = isTrying ? 'the next one tries it' : `next try at ${timeOfDay(nextTryAtMs)}`
+  return `its handler cannot run: ${text.replaceAll(/\s+/g, ' ').trim()}; messages wait, ${next}`
 }
 
 function createWatcher(display: Display, heartbeat: ReturnType<typeof createHeartbeat>) {

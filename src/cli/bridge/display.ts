@@ -114,7 +114,7 @@ function outcomeText(outcome: Outcome, answer: 'settled' | 'stale'): string {
   if (answer === 'stale') return 'another bridge has answered; kept as a late result:'
   if (outcome.type === 'done') return outcome.finality === 'completed' ? 'answered' : 'asked back about'
   if (outcome.type === 'stopped') return 'cancelled'
-  if (outcome.type === 'released') return 'given back'
+  if (outcome.type === 'released') return outcome.parked === undefined ? 'given back' : 'put back, waits:'
   const { message, sentence = message } = outcome.failure
   if (outcome.type === 'retry' && outcome.parked === true)
     return `parked for ${formatWait(outcome.afterMs)}: ${toPlainLine(sentence)}:`

@@ -32,6 +32,8 @@ export interface Heartbeat {
   register(signal: AbortSignal): Promise<void>
   begun(): void
   ended(outcome: Outcome): void
+  /** Why the handler cannot run a message; undefined when it can again. */
+  handlerChanged(problem: string | undefined): void
   lost(): void
   /** What does not work with the program of the agent. The next report has it. */
   limited(limits: readonly string[]): void
@@ -41,9 +43,7 @@ export interface Heartbeat {
 }
 
 export function createHeartbeat({ connection, workspaceId, clock, log, checkLogin }: HeartbeatOptions): Heartbeat {
-  const startMs = clock.monotonicMs()
-  let active = 0
-  let problem = ''
+  const state = createReportedState({ clock, checkLogin })
   const limits = createReportedLimits()
   let cancel: (() => void) | undefined
   let isReportDue = false
@@ -51,18 +51,7 @@ export function createHeartbeat({ connection, workspaceId, clock, log, checkLogi
   let isRegistered = false
   /** The heartbeat in flight. */
   let sending: Promise<unknown> = Promise.resolve()
-  let login: LoginState | undefined
-  const lookAtLogin = (shown?: LoginState['learned']) => {
-    const check = checkLogin()
-    login = check && nextLoginState(login, check, shown)
-  }
-  const report = () => {
-    lookAtLogin()
-    const needsLogin = login?.problem !== undefined
-    const state = { runtime_state: needsLogin ? NEEDS_LOGIN_STATE : '', problem: login?.problem ?? problem }
-    const uptime = Math.floor((clock.monotonicMs() - startMs) / 1000)
-    return { workspace_id: workspaceId, active_tasks: active, ...state, ...limits.field(), uptime_seconds: uptime }
-  }
+  const report = () => ({ workspace_id: workspaceId, ...state.read(), ...limits.field() })
   const arm = (delayMs: number) => {
     cancel?.()
     if (!stopped) cancel = clock.after(delayMs, beat)
@@ -79,10 +68,6 @@ export function createHeartbeat({ connection, workspaceId, clock, log, checkLogi
     isReportDue = true
     arm(REPORT_DELAY_MS)
   }
-  const count = (change: number) => {
-    active = Math.max(0, active + change)
-    reportSoon()
-  }
   return {
     async register(signal) {
       const call = { body: report(), timeoutMs: CALL_TIMEOUT_MS, strict: true }
@@ -90,14 +75,22 @@ export function createHeartbeat({ connection, workspaceId, clock, log, checkLogi
       isRegistered = true
       arm(HEARTBEAT_MS)
     },
-    begun: () => count(1),
-    ended(outcome) {
-      if (outcome.type === 'done') problem = ''
-      lookAtLogin(shownByOutcome(outcome))
-      if (outcome.type === 'retry' || outcome.type === 'dead') problem = problemText(outcome)
-      count(-1)
+    begun() {
+      state.begun()
+      reportSoon()
     },
-    lost: () => count(-1),
+    ended(outcome) {
+      state.ended(outcome)
+      reportSoon()
+    },
+    handlerChanged(broken) {
+      state.handlerChanged(broken)
+      reportSoon()
+    },
+    lost() {
+      state.lost()
+      reportSoon()
+    },
     limited: limits.set,
     stop() {
       stopped = true
@@ -122,6 +115,45 @@ function createReportedLimits() {
       limits = found.slice(0, LIMITS_MAX).map((text) => text.slice(0, PROBLEM_CHARACTERS_MAX))
     },
     field: () => (limits === undefined ? {} : { limits }),
+  }
+}
+
+/** What the heartbeats report, as it changes. */
+function createReportedState({ clock, checkLogin }: Pick<HeartbeatOptions, 'clock' | 'checkLogin'>) {
+  const startMs = clock.monotonicMs()
+  let active = 0
+  let problem = ''
+  let brokenHandler: string | undefined
+  let login: LoginState | undefined
+  const lookAtLogin = (shown?: LoginState['learned']) => {
+    const check = checkLogin()
+    login = check && nextLoginState(login, check, shown)
+  }
+  return {
+    read() {
+      lookAtLogin()
+      return {
+        active_tasks: active,
+        runtime_state: login?.problem === undefined ? '' : NEEDS_LOGIN_STATE,
+        problem: login?.problem ?? brokenHandler ?? problem,
+        uptime_seconds: Math.floor((clock.monotonicMs() - startMs) / 1000),
+      }
+    },
+    begun() {
+      active += 1
+    },
+    ended(outcome: Outcome) {
+      active = Math.max(0, active - 1)
+      if (outcome.type === 'done') problem = ''
+      lookAtLogin(shownByOutcome(outcome))
+      if (outcome.type === 'retry' || outcome.type === 'dead') problem = problemText(outcome)
+    },
+    handlerChanged(broken: string | undefined) {
+      brokenHandler = broken?.slice(0, PROBLEM_CHARACTERS_MAX)
+    },
+    lost() {
+      active = Math.max(0, active - 1)
+    },
   }
 }
 

@@ -21,6 +21,11 @@ export function createWorkspaceQueues(context: InboxContext, lookForWork: () => 
   const stop = (running: readonly RunningTurn[]) => {
     for (const { worker, key } of running) workerQueues.get(worker)?.put({ type: 'stop', key })
   }
+  const wakeMessages = async (workspaceId: string, condition: string) => {
+    await store.write(() => wake(workspaceId, condition), workspaceId)
+    store.notify([workspaceId])
+    lookForWork()
+  }
   return {
     async pause(workspaceId, { now }) {
       const running = await store.write(() => pause(workspaceId, now), workspaceId)
@@ -43,11 +48,8 @@ export function createWorkspaceQueues(context: InboxContext, lookForWork: () => 
       store.notify([workspaceId])
       lookForWork()
     },
-    async limitsChanged(workspaceId) {
-      await store.write(() => wakeHeld(workspaceId), workspaceId)
-      store.notify([workspaceId])
-      lookForWork()
-    },
+    limitsChanged: (workspaceId) => wakeMessages(workspaceId, HELD),
+    retryFailed: (workspaceId) => wakeMessages(workspaceId, FAILED_OFTEN),
     async end(workspaceId, failure) {
       const ended = await store.write(() => end(workspaceId, failure), workspaceId)
       stop(ended.running)
@@ -91,13 +93,18 @@ function* setPaused(workspaceId: string, paused: 0 | 1): Transaction<void> {
 }
 
 /**
- * Every message that was parked before its turn began is ready: a released message has a time in the future for no other
- * reason. Its next brief decides again, and parks it again where the limit still holds.
+ * A message that was parked before its turn began: a released message has a time in the future for no other reason. Its
+ * next brief decides again, and parks it again where the limit still holds.
  */
-function* wakeHeld(workspaceId: string): Transaction<void> {
+const HELD = `outcome = 'released'`
+/** The first attempts come by themselves within seconds. A limit of the provider (`parks`) has a time of its own. */
+const FAILED_OFTEN = `outcome = 'retry' and parks = 0 and failures >= 4`
+
+/** The messages of the condition that wait for a time are ready now. */
+function* wake(workspaceId: string, condition: string): Transaction<void> {
   yield* together([lockWorkspace(workspaceId)])
   const woken = yield* sql<{ conversation_id: string }>(
-    `update messages set ready_at = now_ms() where workspace_id = $1 and state = 'queued' and outcome = 'released'
+    `update messages set ready_at = now_ms() where workspace_id = $1 and state = 'queued' and ${condition}
        and ready_at > now_ms() returning conversation_id`,
     [workspaceId],
   )

@@ -121,6 +121,7 @@ function baseBrief(settings: TurnSettings, home: string): Brief {
     systemPrompt: role,
     workingDir,
     maxAttempts,
+    ...(settings.runtimeConfig['max_attempts'] === undefined && { attemptsUnset: true }),
     hasMcp: true,
     rateLimitPatienceMs: rateLimitPatienceMs(settings.runtimeConfig),
     env: {},
