@@ -69,7 +69,7 @@ test('CN-3 a bridge that is started again tries a waiting message at once, and a
   await first.waitForOutput(/cannot run/)
   const second = await startBridge(t, { url: platform.url, workspace, home: temporaryHome(t), cmd: 'cat' })
   assert.equal(replyText(await waitForFinalTask(platform, id, task)), 'hello')
-  assert.match(second.output(), /answered "hello"/)
+  await second.waitForOutput(/answered "hello"/)
 })
 
 test('CN-3 a message that fails again and again is kept while nothing else is answered; a restart tries it at once', async (t) => {

@@ -9,6 +9,7 @@ import { waitUntil } from '../../../test/harness/wait.ts'
 import { systemClock } from '../../clock.ts'
 import type { MoleculeError } from '../../errors.ts'
 import { silentLog } from '../../log.ts'
+import { platformEnvironment } from '../../process/child-environment.ts'
 import type { Part } from '../../protocol/a2a.ts'
 import type { RequestPart } from '../../protocol/request.ts'
 import type { BackendEvent } from '../backend.ts'
@@ -162,17 +163,19 @@ const secrets = {
   DATABASE_URL: 'secret',
   DISCORD_BOT_TOKEN: 'secret',
 }
+/** As a platform gives it to its backends. */
+const ENVIRONMENT = platformEnvironment({ ...PLAIN_ENVIRONMENT, ...secrets, HOME: '/home/ada' })
 const turnEnv = { MOLECULE_API_URL: 'http://here', MOLECULE_WORKSPACE_TOKEN: 'conversation', PROJECT: 'p' }
 
 test('EX-6 by default the environment is inherited and stripped, and it has no id, address or token of the platform', async (t) => {
-  const { variables, owner } = setUp(t, { environment: { ...PLAIN_ENVIRONMENT, ...secrets, HOME: '/home/ada' } })
+  const { variables, owner } = setUp(t, { environment: ENVIRONMENT })
   const { MOLECULE_TURN, MOLECULE_OUTBOX, ...rest } = await variables({}, { env: turnEnv })
   assert.deepEqual(rest, { ...PLAIN_ENVIRONMENT, HOME: '/home/ada', PROJECT: 'p' })
   assert.ok(MOLECULE_TURN?.startsWith(`${owner}:`) && MOLECULE_OUTBOX)
 })
 
 test('EX-6 pass_meta=true adds the five ids of the message and the variables of the turn', async (t) => {
-  const { variables } = setUp(t, { environment: { ...PLAIN_ENVIRONMENT, ...secrets, HOME: '/home/ada' } })
+  const { variables } = setUp(t, { environment: ENVIRONMENT })
   const request = { workspace_id: 'ws_9', caller_id: '', message_id: 'm\0 1', task_id: 't 1', method: 'message/send' }
   const { MOLECULE_TURN, MOLECULE_OUTBOX, MOLECULE_SYSTEM_PROMPT_FILE, ...rest } = await variables(
     { pass_meta: 'true' },
