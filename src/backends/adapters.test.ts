@@ -8,6 +8,7 @@ import { systemClock } from '../clock.ts'
 import { MoleculeError } from '../errors.ts'
 import { silentLog } from '../log.ts'
 import { loadAdapters } from './adapters.ts'
+import { createBackendRegistry } from './backends.ts'
 import { createOptions } from './options.ts'
 
 const EXAMPLE = join(import.meta.dirname, '..', '..', 'docs', 'backends', 'example-adapter')
@@ -22,7 +23,7 @@ function setUp(t: TestContext) {
     writeFileSync(join(dir, name, 'a.js'), code)
   }
   const load = async (taken: readonly string[] = []) =>
-    (await loadAdapters({ dir, taken, log })).map(({ definition }) => definition)
+    (await loadAdapters({ dir, taken, log })).loaded.map(({ definition }) => definition)
   return { dir, add, load, reported }
 }
 
@@ -97,7 +98,7 @@ test('RT-10 code that every user of the machine may write is not run', async (t)
 
 test('RT-10 without an adapters folder there are no adapters', async (t) => {
   const { dir } = setUp(t)
-  assert.deepEqual(await loadAdapters({ dir: join(dir, 'none'), taken: [], log: silentLog }), [])
+  assert.deepEqual((await loadAdapters({ dir: join(dir, 'none'), taken: [], log: silentLog })).loaded, [])
 })
 
 test('RT-10 an error of any class keeps its code, and an error without one is agent_failed', async (t) => {
@@ -118,6 +119,40 @@ test('RT-10 an error of any class keeps its code, and an error without one is ag
     ['rate_limited', true, 'wait', { resetAfterMs: 5 }],
     ['agent_failed', false, 'just a text', {}],
   ])
+})
+
+test('RT-10 every field of a backend that is an instance of a class works', async (t) => {
+  const { add, load } = setUp(t)
+  add(
+    'whole',
+    `class Agent {
+      name = 'whole'
+      stallMs = 7
+      drifts = [{ missing: 'option --acp missing' }]
+      mcpToolName(server, tool) { return [this.name, server, tool].join('.') }
+      async probe() { return this.drifts }
+      async validate() { return { ok: true, version: this.name } }
+      async *run() { yield { type: 'done', parts: [{ text: this.name }], finality: 'completed' } }
+      async close() { this.name = 'closed' }
+    }
+    export const backend = { name: 'whole', summary: 's', options: {}, reportsTools: true, runsCommands: true, tested: '1.2',
+      create: () => new Agent() }`,
+  )
+  const definitions = await load()
+  const { processes } = createProcessHarness(t)
+  const context = { processes, environment: PLAIN_ENVIRONMENT, clock: systemClock, log: silentLog }
+  const registry = createBackendRegistry(definitions)
+  const [definition] = definitions
+  assert.deepEqual([definition?.reportsTools, definition?.runsCommands, definition?.tested], [true, true, '1.2'])
+  const { signal } = new AbortController()
+  for (const backend of [definition?.create(createOptions({}), context), registry.build('whole', {}, context)]) {
+    assert.deepEqual([backend?.name, backend?.stallMs], ['whole', 7])
+    assert.equal(backend?.mcpToolName?.('lab', 'ping'), 'whole.lab.ping')
+    assert.deepEqual(await backend?.probe?.(signal), [{ missing: 'option --acp missing' }])
+    assert.deepEqual(await backend?.validate(signal), { ok: true, version: 'whole' })
+    await backend?.close()
+    assert.deepEqual(await backend?.validate(signal), { ok: true, version: 'closed' })
+  }
 })
 
 function never(): never {

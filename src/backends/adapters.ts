@@ -10,11 +10,22 @@ import { pathToFileURL } from 'node:url'
 import { type ErrorCode, MoleculeError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { isJsonObject } from '../protocol/json.ts'
+import {
+  commandIn,
+  installPackages,
+  missingPackages,
+  notInstalledText,
+  type PackageInstaller,
+} from './adapter-packages.ts'
 import type { Backend, BackendDefinition, BackendEvent } from './backend.ts'
+import { replaceRun } from './hooks.ts'
 
 /** Further folders are ignored. */
 const ADAPTERS_MAX = 100
-const SETUP_MS_MAX = 30_000
+/** For the code of an adapter, and for its setup. */
+const ADAPTER_MS_MAX = 30_000
+/** For npm, for all adapters together. */
+const INSTALL_MS_MAX = 120_000
 /** Every user of the machine may write. Group write is allowed: on many systems each user has a group of their own. */
 const WRITABLE_BY_OTHERS = 0o002
 
@@ -32,22 +43,68 @@ export interface LoadedAdapter {
   readonly definition: BackendDefinition
 }
 
+export interface LoadedAdapters {
+  readonly loaded: readonly LoadedAdapter[]
+  /** Why each of the other folders is skipped, by its name. */
+  readonly broken: ReadonlyMap<string, string>
+}
+
 /** Logs and skips an adapter that is broken or whose name is taken. In order of folder names: the first one wins. */
-export async function loadAdapters({ dir, taken, log }: LoadAdaptersOptions): Promise<readonly LoadedAdapter[]> {
+export async function loadAdapters({ dir, taken, log }: LoadAdaptersOptions): Promise<LoadedAdapters> {
   const loaded: LoadedAdapter[] = []
-  for (const folder of await listAdapterFolders(dir)) {
+  const broken = new Map<string, string>()
+  for (const adapter of await listAdapterFolders(dir)) {
     try {
-      const definition = await loadAdapter(join(dir, folder), log)
+      const definition = await loadAdapter(join(dir, adapter), log)
       const names = [...taken, ...loaded.map((other) => other.definition.name)]
       if (names.includes(definition.name)) throw new Error(`the name "${definition.name}" is taken`)
-      loaded.push({ adapter: folder, definition })
-      log.info({ adapter: folder, backend: definition.name }, 'an adapter is registered')
+      loaded.push({ adapter, definition })
+      log.info({ adapter, backend: definition.name }, 'an adapter is registered')
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
-      log.error({ adapter: folder, err: error }, `adapter "${folder}" is skipped: ${reason}`)
+      const reason = reasonOf(error)
+      broken.set(adapter, reason)
+      log.error({ adapter, err: error }, `adapter "${adapter}" is skipped: ${reason}`)
     }
   }
-  return loaded
+  return { loaded, broken }
+}
+
+/** Installs the packages that adapters need, before any of them is loaded; the names of those that have got some. */
+export async function installAdapterPackages(
+  dir: string,
+  installer: Omit<PackageInstaller, 'signal'>,
+): Promise<readonly string[]> {
+  const signal = AbortSignal.timeout(INSTALL_MS_MAX)
+  const installed: string[] = []
+  for (const adapter of await listAdapterFolders(dir)) {
+    const folder = join(dir, adapter)
+    // What is wrong with a folder is said when it is loaded.
+    const missing = await missingOf(folder).catch(() => [])
+    if (missing.length > 0 && (await installPackages({ adapter, folder, missing }, { ...installer, signal })))
+      installed.push(adapter)
+  }
+  return installed
+}
+
+async function missingOf(folder: string): Promise<readonly string[]> {
+  // Prevents that another user chooses what npm installs.
+  for (const checked of [folder, join(folder, 'package.json')]) await checkOwner(checked)
+  return missingPackages(folder, await readManifest(folder))
+}
+
+/** Why the files of an adapter cannot be loaded, without running any of them; undefined where nothing is seen. */
+export async function findAdapterProblem(folder: string): Promise<string | undefined> {
+  try {
+    await checkFiles(folder)
+    return undefined
+  } catch (error) {
+    return reasonOf(error)
+  }
+}
+
+/** The backend of an adapter, without its setup: for a look at it. */
+export async function importAdapter(folder: string): Promise<BackendDefinition> {
+  return withOurBackends(checkDefinition(exportedBackend(await importEntry(await checkFiles(folder), folder))))
 }
 
 /** Folders and links to folders, sorted by name. */
@@ -63,24 +120,54 @@ export async function listAdapterFolders(dir: string): Promise<string[]> {
     .slice(0, ADAPTERS_MAX)
 }
 
-async function loadAdapter(path: string, log: Log): Promise<BackendDefinition> {
-  const entry = join(path, await findEntryFile(path))
-  for (const checked of [path, entry]) await checkOwner(checked)
-  const module: unknown = await import(pathToFileURL(entry).href)
-  const exported = isObject(module) ? (module['backend'] ?? module['default']) : undefined
-  const definition = checkDefinition(exported)
-  const setup = isObject(module) ? module['setup'] : undefined
-  if (typeof setup === 'function') await runSetup(setup as (options: { log: Log }) => unknown, log)
-  return { ...definition, create: (options, context) => withOurErrors(definition.create(options, context)) }
+async function loadAdapter(folder: string, log: Log): Promise<BackendDefinition> {
+  const module = await importEntry(await checkFiles(folder), folder)
+  const definition = checkDefinition(exportedBackend(module))
+  const { setup } = module
+  if (typeof setup === 'function') await inTime('its setup', (setup as (options: { log: Log }) => unknown)({ log }))
+  return withOurBackends(definition)
 }
 
-/** As Node finds it: `exports`, `main`, or `index.js`. */
-async function findEntryFile(path: string): Promise<string> {
-  const file = join(path, 'package.json')
+const exportedBackend = (module: Readonly<Record<string, unknown>>): unknown => module['backend'] ?? module['default']
+
+const withOurBackends = (definition: BackendDefinition): BackendDefinition => ({
+  ...definition,
+  create: (options, context) => withOurErrors(definition.create(options, context)),
+})
+
+/** The path of the entry file. Throws for files that must not be run and for packages that are missing. */
+async function checkFiles(folder: string): Promise<string> {
+  const manifest = await readManifest(folder)
+  const entry = join(folder, entryOf(manifest))
+  for (const checked of [folder, entry]) await checkOwner(checked)
+  const missing = missingPackages(folder, manifest)
+  if (missing.length > 0) throw new Error(notInstalledText(folder, missing))
+  return entry
+}
+
+async function importEntry(entry: string, folder: string): Promise<Readonly<Record<string, unknown>>> {
+  try {
+    return (await inTime('its code', import(pathToFileURL(entry).href))) as Readonly<Record<string, unknown>>
+  } catch (cause) {
+    const unlisted = /^Cannot find package '([^'\n]{1,300})'/.exec(reasonOf(cause))?.[1]
+    if (unlisted === undefined) throw cause
+    const message = `it imports the package ${unlisted}, which is not in its package.json; run: ${commandIn(folder, `npm install ${unlisted}`)}`
+    throw new Error(message, { cause })
+  }
+}
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+async function readManifest(folder: string): Promise<Readonly<Record<string, unknown>>> {
+  const file = join(folder, 'package.json')
   if (!existsSync(file)) throw new Error('it has no package.json')
   const manifest: unknown = JSON.parse(await readFile(file, 'utf8'))
   if (!isJsonObject(manifest)) throw new Error('its package.json is not a JSON object')
-  const { exports, main } = manifest
+  return manifest
+}
+
+/** As Node finds it: `exports`, `main`, or `index.js`. */
+function entryOf({ exports, main }: Readonly<Record<string, unknown>>): string {
   const own = isJsonObject(exports) ? exports['.'] : exports
   const entry = isJsonObject(own) ? (own['import'] ?? own['default']) : own
   return [entry, main].find((one) => typeof one === 'string') ?? 'index.js'
@@ -106,29 +193,21 @@ function checkDefinition(exported: unknown): BackendDefinition {
   return exported as unknown as BackendDefinition
 }
 
-/** Runs once, before the adapter is used. Without the timeout, a setup that hangs would stop the platform's start. */
-async function runSetup(setup: (options: { log: Log }) => unknown, log: Log): Promise<void> {
+/** Without the limit, code or a setup that hangs would stop the platform's start. */
+async function inTime<T>(what: string, work: T | Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>()
-  const message = `its setup did not finish within ${SETUP_MS_MAX / 1000} s`
-  const timer = setTimeout(() => late.reject(new Error(message)), SETUP_MS_MAX)
+  const message = `${what} did not finish within ${ADAPTER_MS_MAX / 1000} s`
+  const timer = setTimeout(() => late.reject(new Error(message)), ADAPTER_MS_MAX)
   try {
-    await Promise.race([setup({ log }), late.promise])
+    return await Promise.race([work, late.promise])
   } finally {
     clearTimeout(timer)
   }
 }
 
 /** An adapter has no MoleculeError, or another copy of the class, so each of its errors is converted. */
-function withOurErrors(backend: Backend): Backend {
-  const { name, stallMs } = backend
-  return {
-    name,
-    ...(stallMs !== undefined && { stallMs }),
-    validate: (signal) => backend.validate(signal),
-    run: (turn, signal) => ourErrors(backend.run(turn, signal)),
-    close: () => backend.close(),
-  }
-}
+const withOurErrors = (backend: Backend): Backend =>
+  replaceRun(backend, (turn, signal) => ourErrors(backend.run(turn, signal)))
 
 async function* ourErrors(events: AsyncIterable<BackendEvent>): AsyncGenerator<BackendEvent> {
   for await (const event of events) yield event.type === 'failed' ? { ...event, error: toOurError(event.error) } : event

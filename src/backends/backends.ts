@@ -46,7 +46,11 @@ export interface BackendRegistry {
   build(name: string, values: Readonly<Record<string, string>>, context: BackendContext): Backend
 }
 
-export function createBackendRegistry(definitions: readonly BackendDefinition[]): BackendRegistry {
+/** `broken`: adapters that could not be loaded, by the name of their folder, with the reason. */
+export function createBackendRegistry(
+  definitions: readonly BackendDefinition[],
+  broken: ReadonlyMap<string, string> = new Map(),
+): BackendRegistry {
   const byName = new Map<string, BackendDefinition>()
   for (const definition of definitions) {
     assertUsable(definition)
@@ -57,6 +61,8 @@ export function createBackendRegistry(definitions: readonly BackendDefinition[])
   const get = (name: string): BackendDefinition => {
     const definition = byName.get(name)
     if (definition) return definition
+    const reason = broken.get(name)
+    if (reason !== undefined) throw badConfig(`the adapter "${name}" could not be loaded: ${reason}`, { name })
     throw badConfig(`unknown backend "${name}"; known: ${names.join(', ')}`, { name, known: names })
   }
   return {

@@ -43,12 +43,12 @@ export function withHooks(backend: Backend, options: BackendOptions, context: Ba
 
 /** The same backend with another `run`. An adapter's backend may be an instance of a class, so its methods are bound. */
 export function replaceRun(backend: Backend, run: Backend['run']): Backend {
-  const probe = backend.probe?.bind(backend)
+  const [probe, mcpToolName] = [backend.probe?.bind(backend), backend.mcpToolName?.bind(backend)]
   const limits = backend.limits?.bind(backend)
   return {
     name: backend.name,
     ...(backend.stallMs !== undefined && { stallMs: backend.stallMs }),
-    ...(backend.mcpToolName !== undefined && { mcpToolName: backend.mcpToolName }),
+    ...(mcpToolName !== undefined && { mcpToolName }),
     validate: (signal) => backend.validate(signal),
     ...(probe !== undefined && { probe }),
     ...(limits !== undefined && { limits }),

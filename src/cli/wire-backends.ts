@@ -1,6 +1,7 @@
 /** Joins processes, adapters and backends for `wire.ts`. */
 import { join } from 'node:path'
-import { loadAdapters } from '../backends/adapters.ts'
+import type { PackageInstaller } from '../backends/adapter-packages.ts'
+import { installAdapterPackages, loadAdapters } from '../backends/adapters.ts'
 import type { BackendContext } from '../backends/backend.ts'
 import { type BackendRegistry, builtinBackends, createBackendRegistry } from '../backends/backends.ts'
 import { unknownOptionKeys } from '../backends/options.ts'
@@ -15,7 +16,14 @@ import { createProcesses } from '../process/create-processes.ts'
 import { reapOrphans } from '../process/orphan-records.ts'
 import { platformKeysSchema } from '../workspaces/config/config-file.ts'
 import type { BackendCheck, Workspaces } from '../workspaces/workspace.ts'
-import { type AdapterState, adaptersDirOf, compareAdapters, recordAdapters } from './data-folder/adapter-record.ts'
+import {
+  type AdapterState,
+  adaptersDirOf,
+  compareAdapters,
+  recordAdapters,
+  recordBroken,
+  rehashInstalled,
+} from './data-folder/adapter-record.ts'
 import { createFoundAgents } from './doctor/found-agents.ts'
 import { createLoginCheck } from './login-check.ts'
 import { didYouMean } from './terminal/near-misses.ts'
@@ -33,16 +41,15 @@ export async function wireBackends({ config, log, environment }: WireBackendsOpt
   for (const secret of secretValues(environment)) log.hide(secret)
   const recordsDir = join(config.dataDir, 'processes')
   const orphansReaped = await reapOrphans({ recordsDir, owner: host, log })
-  const [{ cgroups }, { adapters, adapterChanges }] = await Promise.all([
-    openCgroups({ owner: host, recordsDir, log, isOff: !config.usesCgroups }),
-    wireAdapters(config.dataDir, log),
-  ])
+  const { cgroups } = await openCgroups({ owner: host, recordsDir, log, isOff: !config.usesCgroups })
   const processes = createProcesses({ owner: host, recordsDir, clock: systemClock, log, cgroups })
-  const registry = createBackendRegistry([...builtinBackends, ...adapters])
+  const npm = { processes, environment: platformEnvironment(environment), log }
+  const { adapters, broken, adapterChanges } = await wireAdapters(config.dataDir, npm)
+  const registry = createBackendRegistry([...builtinBackends, ...adapters], broken)
   const outbound = createOutbound({ allow: config.allowOutbound })
   const context: BackendContext = {
     processes,
-    environment: platformEnvironment(environment),
+    environment: npm.environment,
     clock: systemClock,
     log,
     outbound,
@@ -80,17 +87,23 @@ interface AdapterChange {
 }
 
 /** Loads the adapters, and reports those that appeared, changed or vanished since the last start. */
-async function wireAdapters(dataDir: string, log: MaskingLog) {
-  const states = await compareAdapters(dataDir)
+async function wireAdapters(dataDir: string, npm: Omit<PackageInstaller, 'signal'>) {
+  const { log } = npm
+  const found = await compareAdapters(dataDir)
   // Reported before any of them is loaded: its code could hide the change.
-  const changes = states.filter(({ change }) => change !== 'none')
+  const changes = found.filter(({ change }) => change !== 'none')
   for (const { adapter, hash, change } of changes) log.warn({ adapter, hash }, changeText({ adapter, hash, change }))
-  recordAdapters(dataDir, states, new Date().toISOString())
+  const now = new Date().toISOString()
+  recordAdapters(dataDir, found, now)
+  const dir = adaptersDirOf(dataDir)
+  const states = await rehashInstalled(dataDir, found, await installAdapterPackages(dir, npm))
   const taken = builtinBackends.map(({ name }) => name)
-  const loaded = await loadAdapters({ dir: adaptersDirOf(dataDir), taken, log })
+  const { loaded, broken } = await loadAdapters({ dir, taken, log })
+  recordBroken(dataDir, states, { broken, now })
   const backendOf = (adapter: string) => loaded.find((one) => one.adapter === adapter)?.definition.name
   return {
     adapters: loaded.map(({ definition }) => definition),
+    broken,
     adapterChanges: changes.map(
       (state): AdapterChange => ({ text: changeText(state), backend: backendOf(state.adapter) }),
     ),

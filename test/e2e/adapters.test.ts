@@ -1,27 +1,184 @@
-/** Adapters in the data folder, on a real platform. */
+/** Adapters in the data folder: on a real platform, on a bridge, behind the gateway, and in `molecule doctor`. */
 import assert from 'node:assert/strict'
-import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
-import { startPlatform } from '../harness/platform.ts'
+import { type TestContext, test } from 'node:test'
+import { startLineService } from '../fakes/line-service.ts'
+import { createExternalWorkspace, launchBridge, startBridge, temporaryHome } from '../harness/bridge.ts'
+import { runCommand, startCommand } from '../harness/command.ts'
+import { replyText, startPlatformFor } from '../harness/platform.ts'
+import { temporaryDir } from '../harness/process-harness.ts'
+import { waitUntil } from '../harness/wait.ts'
 
 const EXAMPLE = join(import.meta.dirname, '..', '..', 'docs', 'backends', 'example-adapter')
 
-test('RT-10 an adapter folder becomes a runtime at start; a broken adapter is reported and skipped', async () => {
-  const dataDir = mkdtempSync(join(tmpdir(), 'molecule-e2e-'))
+/** A data folder with the example, and with a folder that has no package.json. */
+function folderWithExample(t: TestContext): string {
+  const dataDir = temporaryDir(t)
   cpSync(EXAMPLE, join(dataDir, 'adapters', 'parrot'), { recursive: true })
   mkdirSync(join(dataDir, 'adapters', 'broken'))
-  const platform = await startPlatform({ dataDir })
-  try {
-    assert.match(platform.output(), /adapter \\?"broken\\?" is skipped: it has no package.json/)
-    const { body } = await platform.request('POST', '/workspaces', { name: 'Polly', runtime: 'parrot' })
-    const task = await platform.send(body.id, 'hello there')
-    assert.equal(task.artifacts?.[0]?.parts[0]?.text, 'hello there')
-    const unknown = await platform.request('POST', '/workspaces', { name: 'x', runtime: 'broken' })
-    assert.match(JSON.stringify(unknown.body), /unknown backend .*known: .*parrot/)
-  } finally {
-    await platform.dispose()
-    rmSync(dataDir, { recursive: true, force: true })
+  return dataDir
+}
+
+/** An adapter that answers with what its package `left-pad` gives it. */
+function addPadding(dataDir: string, dependencies: Record<string, string> | undefined): string {
+  const folder = join(dataDir, 'adapters', 'padding')
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module', main: 'padding.js', dependencies }))
+  writeFileSync(
+    join(folder, 'padding.js'),
+    `import pad from 'left-pad'
+    async function* run({ request }) {
+      yield { type: 'done', parts: [{ text: pad(request.parts[0].text) }], finality: 'completed' }
+    }
+    export const backend = {
+      name: 'padding', summary: 'pads', options: {}, reportsTools: false, isFree: true,
+      create: () => ({ name: 'padding', validate: async () => ({ ok: true }), run, close: async () => undefined }),
+    }`,
+  )
+  return folder
+}
+
+/** A package on this disk, so that npm needs no registry. */
+function addPackage(dataDir: string, script = ''): string {
+  const folder = join(dataDir, 'packages', 'left-pad')
+  mkdirSync(folder, { recursive: true })
+  const scripts = { preinstall: script, install: script, postinstall: script, prepare: script }
+  writeFileSync(
+    join(folder, 'package.json'),
+    JSON.stringify({ name: 'left-pad', version: '1.0.0', type: 'module', main: 'pad.js', scripts }),
+  )
+  writeFileSync(join(folder, 'pad.js'), 'export default (text) => `.....${text}`')
+  return `file:${folder}`
+}
+
+const doctor = async (home: string) => (await runCommand(['doctor'], { env: { MOLECULE_HOME: home } })).out
+
+test('RT-10 an adapter folder becomes a runtime at start; a broken adapter is reported, skipped, and BROKEN in doctor', async (t) => {
+  const dataDir = folderWithExample(t)
+  assert.match(await doctor(dataDir), /BROKEN +adapters: broken +it cannot be used: it has no package\.json/)
+  const platform = await startPlatformFor(t, { dataDir })
+  assert.match(platform.output(), /adapter \\?"broken\\?" is skipped: it has no package.json/)
+  const { body } = await platform.request('POST', '/workspaces', { name: 'Polly', runtime: 'parrot' })
+  const task = await platform.send(body.id, 'hello there')
+  assert.equal(task.artifacts?.[0]?.parts[0]?.text, 'hello there')
+  const unknown = await platform.request('POST', '/workspaces', { name: 'x', runtime: 'clippy' })
+  assert.match(JSON.stringify(unknown.body), /unknown backend .*known: .*parrot/)
+  const broken = await platform.request('POST', '/workspaces', { name: 'x', runtime: 'broken' })
+  assert.match(broken.body.error.message, /the adapter "broken" could not be loaded: it has no package\.json/)
+  const found = await doctor(dataDir)
+  assert.match(found, /BROKEN +adapters: broken +it cannot be used: it has no package\.json/)
+  assert.match(found, /ok +adapters: parrot +sha256:/)
+})
+
+test('RT-10 doctor says why the last start could not use an adapter, and what its own probe finds', async (t) => {
+  const dataDir = temporaryDir(t)
+  const add = (name: string, more: string) => {
+    const folder = join(dataDir, 'adapters', name)
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module', main: 'a.js' }))
+    writeFileSync(
+      join(folder, 'a.js'),
+      `class Agent {
+        name = '${name}'
+        drifts = [{ missing: 'option --talk missing' }]
+        async validate() { return { ok: true } }
+        async *run() { yield { type: 'done', parts: [{ text: 'x' }], finality: 'completed' } }
+        async probe() { return this.drifts }
+        async close() {}
+      }
+      export const backend = { name: '${name}', summary: 's', options: {}, reportsTools: false, create: () => new Agent() }
+      ${more}`,
+    )
   }
+  add('unlicensed', "export const setup = () => { throw new Error('no licence') }")
+  add('drifted', '')
+  const platform = await startPlatformFor(t, { dataDir })
+  const workspace = await platform.request('POST', '/workspaces', { name: 'x', runtime: 'unlicensed' })
+  assert.match(workspace.body.error.message, /the adapter "unlicensed" could not be loaded: no licence/)
+  const found = await doctor(dataDir)
+  assert.match(found, /BROKEN +adapters: unlicensed +it cannot be used: no licence -> correct it/)
+  assert.match(found, /BROKEN +adapters: drifted +option --talk missing, its turns fail/)
+})
+
+test('RT-10 packages that an adapter needs are installed at start, without running scripts of theirs', async (t) => {
+  const dataDir = temporaryDir(t)
+  const marker = join(dataDir, 'script-ran')
+  addPadding(dataDir, { 'left-pad': addPackage(dataDir, `touch ${marker}`) })
+  const start = async () => {
+    const platform = await startPlatformFor(t, { dataDir })
+    const { body } = await platform.request('POST', '/workspaces', { name: 'Pad', runtime: 'padding' })
+    assert.equal(replyText(await platform.send(body.id, 'hi')), '.....hi')
+    await platform.stop('SIGTERM')
+    return platform.output()
+  }
+  assert.match(
+    await start(),
+    /the adapter \\?"padding\\?" needs the package left-pad, which is not installed; npm installs/,
+  )
+  assert.throws(() => cpSync(marker, `${marker}-2`), /ENOENT/)
+  const again = await start()
+  assert.doesNotMatch(again, /npm installs|has changed/)
+  assert.match(await doctor(dataDir), /ok +adapters: padding/)
+})
+
+test('RT-10 where npm cannot install a package, the sentence names the package, the folder and the command', async (t) => {
+  const dataDir = temporaryDir(t)
+  const folder = addPadding(dataDir, { 'left-pad': 'file:../../not-there.tgz' })
+  const platform = await startPlatformFor(t, { dataDir })
+  const advice = `it needs the package left-pad, which is not installed; run: cd ${folder} && npm install`
+  assert.ok(
+    platform.output().replaceAll('\\"', '"').includes(`adapter "padding" is skipped: ${advice}`),
+    platform.output(),
+  )
+  assert.match(platform.output(), /npm failed: .*adapter \\?"padding\\?" lacks its packages/)
+  assert.ok((await doctor(dataDir)).includes(advice))
+})
+
+test('RT-10 a package that package.json does not list is named with the command that adds it', async (t) => {
+  const dataDir = temporaryDir(t)
+  const folder = addPadding(dataDir, undefined)
+  const platform = await startPlatformFor(t, { dataDir })
+  const advice = `it imports the package left-pad, which is not in its package.json; run: cd ${folder} && npm install left-pad`
+  assert.ok(platform.output().includes(advice), platform.output())
+})
+
+test('RT-10 CN-1 an adapter runs on a bridge, and an unknown name lists it', async (t) => {
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform)
+  const home = temporaryHome(t)
+  const start = { url: platform.url, workspace, home }
+  cpSync(EXAMPLE, join(home, 'adapters', 'parrot'), { recursive: true })
+  addPadding(home, { 'left-pad': addPackage(home) })
+  const unknown = launchBridge(t, { ...start, args: ['--backend', 'clippy'] })
+  assert.equal(await unknown.ended, 2)
+  assert.match(unknown.output(), /unknown backend "clippy"; valid: .*codex, .*padding, parrot/)
+  const bridge = await startBridge(t, { ...start, args: ['--backend', 'padding'] })
+  assert.equal(replyText(await platform.send(workspace.id, 'hello')), '.....hello')
+  bridge.kill('SIGTERM')
+  await bridge.ended
+  const moody = ['--backend', 'parrot', '--backend-opt', 'colour=red']
+  const second = await startBridge(t, { ...start, args: moody })
+  assert.match(second.output(), /warning: the backend parrot has no option "colour"/)
+  assert.equal(replyText(await platform.send(workspace.id, 'again')), 'again')
+})
+
+test('RT-10 GW-1 an adapter answers behind the gateway; an unknown name ends it and lists the adapters', async (t) => {
+  const service = await startLineService()
+  t.after(() => service.close())
+  const home = folderWithExample(t)
+  const env = {
+    ...{ MOLECULE_HOME: home, LINE_API_URL: service.apiUrl, LINE_CHANNEL_TOKEN: service.token, WORKING_DIR: home },
+    ...{ LINE_ALLOWED_USERS: 'ada', ALLOWED_TOOLS: 'shell' },
+  }
+  const unknown = await runCommand(['gateway'], { env: { ...env, AGENT_BACKEND: 'clippy' } })
+  assert.equal(unknown.code, 1)
+  assert.match(unknown.err, /unknown backend "clippy"; valid: .*parrot/)
+  const command = startCommand(t, ['gateway'], { env: { ...env, AGENT_BACKEND: 'parrot' } })
+  await command.waitForOutput(/parrot answers/)
+  await command.waitForErrors(/the backend parrot does not support ALLOWED_TOOLS/)
+  const place = service.newPlace('direct')
+  service.say({ place, author: { id: 'ada', name: 'Ada', isBot: false }, text: 'hello' })
+  await waitUntil(() => service.written(place).length === 1)
+  assert.equal(service.written(place)[0]?.text, 'hello')
 })

@@ -6,12 +6,7 @@
 
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import {
-  type BackendRegistry,
-  builtinBackends,
-  createBackendRegistry,
-  resolveBackendName,
-} from '../../backends/backends.ts'
+import { type BackendRegistry, resolveBackendName } from '../../backends/backends.ts'
 import { unknownOptionKeys } from '../../backends/options.ts'
 import { createPlatformClient } from '../../client/platform-client.ts'
 import { withRetries } from '../../client/retry.ts'
@@ -32,6 +27,7 @@ import { closeNow, drainText, ignoreClosedOutput, listenForStopSignals } from '.
 import type { Terminal } from '../terminal/terminal.ts'
 import { type BridgeSettings, requireRunnable, startBridge } from './bridge.ts'
 import { createDisplay } from './display.ts'
+import { findBackends } from './find-backends.ts'
 import { openStateFolder, type StateFolder } from './state-folder.ts'
 import { openTokenSource } from './token-source.ts'
 
@@ -61,12 +57,13 @@ export interface ConnectOptions {
 const CONCURRENCY_MAX = 64
 
 export async function connect(options: ConnectOptions): Promise<void> {
-  const registry = createBackendRegistry(builtinBackends)
+  const home = loadDataDir({ flags: {}, env: options.terminal.env })
+  const registry = await findBackends(options.flags.backend, { home, terminal: options.terminal })
   const { settings: given, drainMs } = readSettings(options, registry)
   // Hides the token: a list of processes shows the arguments of this one until its title changes.
   process.title = `molecule connect ${given.workspaceId}`
   try {
-    await connectTo(given, { options, drainMs, registry })
+    await connectTo(given, { options, drainMs, registry, home })
   } catch (thrown) {
     throw isRefusedToken(thrown) ? refusedToken(thrown, given) : thrown
   }
@@ -74,13 +71,18 @@ export async function connect(options: ConnectOptions): Promise<void> {
 
 async function connectTo(
   given: BridgeSettings,
-  { options, drainMs, registry }: { options: ConnectOptions; drainMs: number; registry: BackendRegistry },
+  {
+    options,
+    drainMs,
+    registry,
+    home,
+  }: { options: ConnectOptions; drainMs: number; registry: BackendRegistry; home: string },
 ): Promise<void> {
   const settings = isWorkspaceId(given.workspaceId) ? given : await withWorkspaceId(given, options)
   warnOfUnknownOptions(settings, registry, options.terminal)
   if (options.flags.dryRun) return await dryRun(settings, registry, options.terminal)
   const { apiUrl, workspaceId } = settings
-  const state = openStateFolder({ home: loadDataDir({ flags: {}, env: options.terminal.env }), apiUrl, workspaceId })
+  const state = openStateFolder({ home, apiUrl, workspaceId })
   try {
     await run(options, { settings, drainMs, registry, state })
   } finally {

@@ -21,7 +21,10 @@ export const define: DefineCommand = (command, _openContext, terminal) => {
 
 function withBackendNames(setting: Setting): Setting {
   if (setting.key !== 'backend') return setting
-  return { ...setting, text: `${setting.text}: ${createBackendRegistry(builtinBackends).names().join(', ')}` }
+  return {
+    ...setting,
+    text: `${setting.text}: ${createBackendRegistry(builtinBackends).names().join(', ')}, or an adapter of the data folder`,
+  }
 }
 
 function collectPairs(pair: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {

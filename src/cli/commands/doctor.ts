@@ -14,6 +14,7 @@ import { platformEnvironment } from '../../process/child-environment.ts'
 import { createProcesses } from '../../process/create-processes.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { readRunningPlatform } from '../data-folder/data-folder.ts'
+import { examineAdapters } from '../doctor/adapters.ts'
 import { examineAgents, type PlatformAgents } from '../doctor/agents.ts'
 import type { Finding, FindingVerdict } from '../doctor/finding.ts'
 import { examineMachine } from '../doctor/machine.ts'
@@ -71,14 +72,17 @@ async function untilStopped<T>(env: Environment, work: (signal: AbortSignal) => 
 async function examine(context: CommandContext, probes: boolean, signal: AbortSignal): Promise<Finding[]> {
   const { terminal, dataDir } = context
   const { seen, finding } = await askPlatform(context)
-  const [agents, machine, platform] = await Promise.all([
+  const [[agents, adapters], machine, platform] = await Promise.all([
     withBackends(terminal.env, (backendContext) =>
-      examineAgents({ env: terminal.env, context: backendContext, probes, signal, platform: seen }),
+      Promise.all([
+        examineAgents({ env: terminal.env, context: backendContext, probes, signal, platform: seen }),
+        examineAdapters(dataDir, backendContext, signal),
+      ]),
     ),
     examineMachine(dataDir, terminal.env),
     examinePlatform(context),
   ])
-  return [finding, ...agents, ...machine, ...platform]
+  return [finding, ...agents, ...adapters, ...machine, ...platform]
 }
 
 /** The agents as the running platform sees them, and a line that says whose PATH and log-ins count. */

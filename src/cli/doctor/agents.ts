@@ -126,7 +126,7 @@ async function examineInstalled(
 const withTimeout = (ms: number, signal: AbortSignal) => AbortSignal.any([signal, AbortSignal.timeout(ms)])
 
 /** Checks whether the program still speaks the protocol that its backend expects. A probe that fails is only a note. */
-async function checkDrift(backend: Backend, signal: AbortSignal): Promise<FindingResult> {
+export async function checkDrift(backend: Backend, signal: AbortSignal): Promise<FindingResult> {
   try {
     const drifts = (await backend.probe?.(withTimeout(DRIFT_TIMEOUT_MS, signal))) ?? []
     if (drifts.length === 0) return { verdict: 'ok', text: 'speaks as expected' }

@@ -7,7 +7,6 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { loadConfig, type PlatformConfig } from '../../config/config.ts'
 import { toMoleculeError } from '../../errors.ts'
-import { compareAdapters } from '../data-folder/adapter-record.ts'
 import { adminTokenPath } from '../data-folder/admin-token.ts'
 import { readRunningPlatform } from '../data-folder/data-folder.ts'
 import { logFilesOf } from '../data-folder/log-file.ts'
@@ -32,7 +31,6 @@ export async function examineMachine(dataDir: string, env: Environment): Promise
     finding,
     examineDataFolder(dataDir),
     examineAdminToken(dataDir),
-    ...(await examineAdapters(dataDir)),
     ...(config === undefined ? [] : [await examineStore(dataDir, config.database), examinePort(dataDir, config)]),
     examineDisk(dataDir),
     ...examineStoreFiles(dataDir),
@@ -104,18 +102,6 @@ function examineAdminToken(dataDir: string): Finding {
     return { ...about, verdict: 'broken', text: `${path} cannot be read (${(cause as NodeJS.ErrnoException).code})` }
   }
 }
-
-/** Names every adapter with its hash, because its code has all rights of the platform. */
-async function examineAdapters(dataDir: string): Promise<Finding[]> {
-  return (await compareAdapters(dataDir)).map(({ adapter, hash, change, since }) => {
-    const about = { area: 'adapters', name: adapter }
-    if (change === 'none') return { ...about, verdict: 'ok', text: `${hash}, the same since ${since}` }
-    const text = `${ADAPTER_CHANGES[change]} since the last start of the platform: ${hash}`
-    return { ...about, verdict: 'note', text, remedy: 'if you did not do this, look at its code before you restart' }
-  })
-}
-
-const ADAPTER_CHANGES = { new: 'new', changed: 'changed', removed: 'removed' } as const
 
 async function examineStore(dataDir: string, database: string | undefined): Promise<Finding> {
   return database === undefined ? examineSqlite(dataDir) : await examinePostgres(database)
