@@ -116,17 +116,37 @@ describe('molecule chat at a terminal', () => {
     await typing.waitForScreen(/· attached my report\.txt \(10 B\)\n.*read my report\.txt/s)
     // A terminal without paste marks types the path.
     typing.type(`${path.replaceAll(' ', '\\ ')}\r`)
-    await typing.waitForScreen(/attached my report\.txt.*attached my report\.txt \(10 B\)\n.*you ›$/s)
+    await typing.waitForScreen(
+      /attached my report\.txt.*attached my report\.txt \(10 B\)\n· type your question; Enter alone sends .*\nyou ›$/s,
+    )
+    assert.equal((await sent(id)).length, 1)
+    typing.type('what is in it\r')
+    await typing.waitForScreen(/\nwhat is in it\nyou ›$/)
+    // A path that is pasted alone waits too. Ctrl-C drops it, and Enter alone sends it.
+    typing.type(`${paste(path)}\r`)
+    await typing.waitForScreen(/what is in it\nyou › \[file my report\.txt\].*sends .*\nyou ›$/s)
+    typing.type(CTRL_C)
+    await typing.waitForScreen(/the attached files are dropped\nyou ›$/)
+    typing.type(`${paste(path)}\r`)
+    await typing.waitForScreen(/dropped\nyou › \[file my report\.txt\].*sends .*\nyou ›$/s)
+    typing.type('\r')
+    await waitUntil(async () => (await sent(id)).length === 3)
+    await typing.waitForScreen(/sends .*\nyou ›\n.*you ›$/s)
     typing.type(`look at '${path}'\r`)
     await typing.waitForScreen(/look at '.*you ›$/s)
     const raw = Buffer.from('the report').toString('base64')
     const file = { raw, filename: 'my report.txt', mediaType: 'text/plain; charset=utf-8' }
-    assert.deepEqual(await sent(id), [[{ text: 'read my report.txt' }, file], [file], [{ text: `look at '${path}'` }]])
+    assert.deepEqual(await sent(id), [
+      [{ text: 'read my report.txt' }, file],
+      [{ text: 'what is in it' }, file],
+      [file],
+      [{ text: `look at '${path}'` }],
+    ])
     const huge = join(folder, 'huge.bin')
     await writeFile(huge, Buffer.alloc(7_000_000))
     typing.type(`${paste(huge)}\r`)
-    await typing.waitForScreen(/huge\.bin \(7\.0 MB\) is too large: .*; nothing was sent\nyou ›$/s)
-    assert.equal((await sent(id)).length, 3)
+    await typing.waitForScreen(/huge\.bin \(7\.0 MB\) is too large: .*; nothing was attached\nyou ›$/s)
+    assert.equal((await sent(id)).length, 4)
     await typing.leave()
   })
 

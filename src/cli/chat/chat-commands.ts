@@ -28,6 +28,8 @@ export type LineMeaning =
   | { readonly type: 'command'; readonly name: ChatCommand; readonly argument: string }
   | { readonly type: 'unknown'; readonly name: string }
   | ({ readonly type: 'message' } & ExpandedLine)
+  /** Files alone: they wait for their question. */
+  | { readonly type: 'files'; readonly files: readonly string[] }
 
 export function readLine(line: string, expand: (line: string) => ExpandedLine): LineMeaning {
   const typed = line.trim()
@@ -36,18 +38,20 @@ export function readLine(line: string, expand: (line: string) => ExpandedLine): 
   const command = name === 'exit' ? 'quit' : name
   if (command !== undefined && isCommand(command)) return { type: 'command', name: command, argument: argument.trim() }
   const paths = droppedPaths(typed)
-  if (paths !== undefined) return { type: 'message', text: '', files: paths }
+  if (paths !== undefined) return { type: 'files', files: paths }
   if (name !== undefined) return { type: 'unknown', name }
-  const { text, files } = expand(line.startsWith('//') ? line.slice(1) : line)
+  const { text, files, isFilesAlone } = expand(line.startsWith('//') ? line.slice(1) : line)
+  if (isFilesAlone) return { type: 'files', files }
   // A dropped file ends with a space.
-  return { type: 'message', text: text.trimEnd(), files }
+  return { type: 'message', text: text.trimEnd(), files, isFilesAlone }
 }
 
 const isCommand = (name: string): name is ChatCommand => Object.hasOwn(COMMANDS, name)
 
 export const HELP: readonly string[] = [
   ...Object.entries(COMMANDS).map(([name, text]) => `/${name}: ${text}`),
-  'Drop a file on the terminal, or type its path alone, to attach it. //text sends "/text" to the agent.',
+  'Drop a file on the terminal, or type its path alone, to attach it to your next message.',
+  '//text sends "/text" to the agent.',
 ]
 
 export interface ChatPlace extends SaveOptions {

@@ -11,9 +11,25 @@ import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
 import { isFinal, type Message, type Part, type Task, type TaskState } from '../../protocol/a2a.ts'
 import { sleep } from '../../wait.ts'
-import { answerFilesOf } from '../files/save-files.ts'
 import { followActivity } from '../platform/follow-activity.ts'
 import { partsText } from '../terminal/task-text.ts'
+import {
+  type ChatNews,
+  createToldMessages,
+  followNews,
+  type NewsOptions,
+  type ToldMessages,
+} from './conversation-news.ts'
+import {
+  answerTextOf,
+  type ChatSpeaker,
+  filesOf,
+  isOpen,
+  isQuestion,
+  openStoredConversation,
+  type StoredConversation,
+  type StoredMessage,
+} from './stored-conversation.ts'
 
 export type ChatEvent =
   | { readonly type: 'text'; readonly delta: string }
@@ -28,7 +44,7 @@ export type ChatEvent =
   | { readonly type: 'end'; readonly task: Task; readonly unshown: string }
 
 export interface ChatHistoryMessage {
-  readonly who: 'you' | 'agent'
+  readonly from: ChatSpeaker
   readonly text: string
   /** Names of the files that came with it. */
   readonly files: readonly string[]
@@ -49,6 +65,8 @@ export interface ChatConversation {
   say(message: OutgoingMessage, signal: AbortSignal): AsyncIterable<ChatEvent>
   /** Follows a task that was sent earlier. */
   attach(task: Task, signal: AbortSignal): AsyncIterable<ChatEvent>
+  /** What others say in the conversation from now on; after `history`, what came after it. */
+  news(signal: AbortSignal): AsyncIterable<ChatNews>
   /** Cancels the running turn, whose events then end. A message that is not sent yet is not sent. */
   stop(): Promise<void>
 }
@@ -58,13 +76,17 @@ export interface ConversationOptions {
   readonly workspaceId: string
   readonly contextId: string
   readonly clock: Clock
+  /** How a printed command begins. */
+  readonly command: string
   /** The platform cannot be reached; called once per outage. */
   readonly onUnreachable: (error: MoleculeError) => void
   /** Why the followed task does not run now, as the platform words it; empty when it runs. */
   readonly onReason: (text: string) => void
 }
 
-const HISTORY_TASKS_MAX = 10
+const HISTORY_MESSAGES_MAX = 10
+/** For the list of files. */
+const TASKS_MAX = 10
 /** The user's own messages, with their files, are not needed again. */
 const WITHOUT_HISTORY = { historyLength: 0 } as const
 /** Practically endless: the user decides how long to wait for the platform. */
@@ -72,25 +94,32 @@ const TRIES_MAX = 100_000
 
 export function openConversation(options: ConversationOptions): ChatConversation {
   const { client, workspaceId, contextId, clock, onUnreachable } = options
-  const state: ChatState = { running: undefined, waitingTask: undefined, giveUp: new AbortController() }
+  const state: ChatState = {
+    ...{ running: undefined, waitingTask: undefined, since: undefined, giveUp: new AbortController() },
+    ...{ sent: new Set(), told: createToldMessages() },
+  }
+  const stored = openStoredConversation(options)
   const retryUntilDone: RetryUntilDone = (work) =>
     withRetries(work, { clock, triesMax: TRIES_MAX, onRetry: onUnreachable, signal: state.giveUp.signal })
   const run = (followed: FollowedTask, signal: AbortSignal) =>
     runTurn({ ...options, ...followed, state, retryUntilDone }, signal)
   const endOfLog = async () =>
     (await retryUntilDone(() => client.activity(workspaceId, { since: 0, limit: 1, newest: true }))).next
-  const page = { contextId, limit: HISTORY_TASKS_MAX, onePage: true, includeArtifacts: true }
-  const readTasks = async () => (await client.listTasks(workspaceId, page)).reverse()
   return {
-    tasks: readTasks,
+    async tasks() {
+      const page = { contextId, limit: TASKS_MAX, onePage: true, includeArtifacts: true }
+      return (await client.listTasks(workspaceId, page)).reverse()
+    },
     async history() {
-      const tasks = await readTasks()
-      const last = tasks.at(-1)
-      const isWaiting = last !== undefined && WAITING_STATES.has(last.status.state)
-      // A permission takes a yes or no while its turn runs; any other question takes the next message.
-      if (isWaiting && (await permissionOf(client, last.id)) === undefined) state.waitingTask = last.id
-      const open = last === undefined || isFinal(last.status.state) || last.id === state.waitingTask ? undefined : last
-      return { messages: tasks.flatMap(messagesOf), open }
+      const { messages, last } = await readHistory(stored, state, options.command)
+      if (last !== undefined && isQuestion(last)) state.waitingTask = last.task_id
+      const isRunning = last !== undefined && isOpen(last) && !isQuestion(last)
+      const open = isRunning ? await client.getTask(workspaceId, last.task_id, WITHOUT_HISTORY) : undefined
+      return { messages, open }
+    },
+    async *news(signal) {
+      const since = state.since ?? (await endOfLog())
+      yield* followNews({ ...options, ...newsState(state), stored, since }, signal)
     },
     async *say({ text, files }, signal) {
       state.giveUp = new AbortController()
@@ -98,6 +127,7 @@ export function openConversation(options: ConversationOptions): ChatConversation
       const send = (about: { contextId: string; taskId?: string }) => {
         const parts = [...(text.trim() === '' ? [] : [{ text }]), ...files]
         const message: Message = { messageId: `chat-${ulid()}`, role: 'ROLE_USER', parts, ...about }
+        state.sent.add(message.messageId)
         return retryUntilDone(() => client.sendMessage(workspaceId, message, { wait: false }))
       }
       const taskId = state.waitingTask
@@ -133,8 +163,35 @@ interface ChatState {
   running: string | undefined
   /** The task that waits for a message of the user. */
   waitingTask: string | undefined
+  /** The number of the log at which the history was read. */
+  since: number | undefined
+  /** Ids of the messages that this chat has sent. */
+  readonly sent: Set<string>
+  readonly told: ToldMessages
   /** Ends the retries. */
   giveUp: AbortController
+}
+
+/** What a chat knows when others say something. */
+const newsState = (state: ChatState): Pick<NewsOptions, 'told' | 'isFollowed' | 'isOwn' | 'onQuestion'> => ({
+  told: state.told,
+  isFollowed: (taskId) => taskId === state.running,
+  isOwn: ({ sender_message_id: id }) => state.sent.has(id),
+  onQuestion(taskId) {
+    state.waitingTask = taskId
+  },
+})
+
+async function readHistory(stored: StoredConversation, state: ChatState, command: string) {
+  const page = await stored.read(HISTORY_MESSAGES_MAX)
+  state.since = page?.seq
+  const messages: ChatHistoryMessage[] = []
+  for (const message of page?.messages ?? []) {
+    // Also of the last one, which may still run: the chat follows it.
+    state.told.set(message.id, { hasEnded: true })
+    messages.push(...historyOf(message, await stored.speakerOf(message), command))
+  }
+  return { messages, last: page?.messages.at(-1) }
 }
 
 type RetryUntilDone = <T>(work: () => Promise<T>) => Promise<T>
@@ -166,7 +223,7 @@ async function* runTurn(running: RunTurnOptions, signal: AbortSignal): AsyncIter
     }
     if (signal.aborted) return
     const ended = await retryUntilDone(() => client.getTask(workspaceId, task.id, WITHOUT_HISTORY))
-    state.waitingTask = isFinal(ended.status.state) ? undefined : ended.id
+    state.waitingTask = WAITING_STATES.has(ended.status.state) ? ended.id : undefined
     yield* endEvents(ended, whole ? shown : '')
   } finally {
     reasons.stop()
@@ -181,8 +238,8 @@ function watchReasons({ client, workspaceId, task, clock, onReason }: RunTurnOpt
   const stop = new AbortController()
   let isWorking = false
   const report = ({ status }: Task) => {
-    const isOpen = status.state === 'TASK_STATE_SUBMITTED' || status.state === 'TASK_STATE_WORKING'
-    if (isOpen && !isWorking && !stop.signal.aborted) onReason(partsText(status.message))
+    const mayWait = status.state === 'TASK_STATE_SUBMITTED' || status.state === 'TASK_STATE_WORKING'
+    if (mayWait && !isWorking && !stop.signal.aborted) onReason(partsText(status.message))
   }
   const poll = async () => {
     for (;;) {
@@ -270,17 +327,13 @@ function* endEvents(task: Task, shown: string): Iterable<ChatEvent> {
   yield { type: 'end', task, unshown: reply }
 }
 
-function messagesOf(task: Task): ChatHistoryMessage[] {
-  const asked = (task.history ?? []).map(
-    (message): ChatHistoryMessage => ({
-      who: 'you',
-      text: partsText(message),
-      files: message.parts.flatMap(({ raw, filename }) => (raw === undefined ? [] : [filename ?? 'file'])),
-    }),
-  )
-  const text = answerOf(task) || partsText(task.status.message)
-  const files = answerFilesOf(task).files.map(({ name }) => name)
-  return text === '' && files.length === 0 ? asked : [...asked, { who: 'agent', text, files }]
+/** The message and its answer; an open one has no answer yet, and its reason is shown with its turn. */
+function historyOf(message: StoredMessage, from: ChatSpeaker, command: string): ChatHistoryMessage[] {
+  const { attached, answered } = filesOf(message)
+  const asked = { from, text: message.text, files: attached }
+  if (isOpen(message) && !isQuestion(message)) return [asked]
+  const text = answerTextOf(message, command) || message.reason || ''
+  return text === '' && answered.length === 0 ? [asked] : [asked, { from: 'agent', text, files: answered }]
 }
 
 const answerOf = (task: Task): string => partsText(task.artifacts?.at(-1))

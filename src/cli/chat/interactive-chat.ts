@@ -4,7 +4,7 @@
  */
 import { toMoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
-import type { Task } from '../../protocol/a2a.ts'
+import type { Part, Task } from '../../protocol/a2a.ts'
 import { abortableOr } from '../../wait.ts'
 import { attachFiles } from '../files/attach-files.ts'
 import { formatBytes } from '../terminal/output.ts'
@@ -22,8 +22,10 @@ import {
 import type { ChatConversation, ChatHistoryMessage, ConversationOptions } from './conversation.ts'
 import { type ChatKeyboard, openChatKeyboard } from './keyboard.ts'
 import { createLiveArea } from './live-area.ts'
+import type { ExpandedLine } from './pasted-input.ts'
+import type { ChatPermissions } from './permission-prompt.ts'
 import { type ChatScreen, createChatScreen } from './screen.ts'
-import { type ChatPermissions, createTurnRunner, type TurnRunner } from './turn-runner.ts'
+import { createTurnRunner, type TurnRunner } from './turn-runner.ts'
 import { createTurnStatus } from './turn-status.ts'
 
 export interface InteractiveChatOptions extends ChatPlace {
@@ -70,7 +72,7 @@ export async function interactiveChat(options: InteractiveChatOptions): Promise<
     onPasteTooLong: (max) =>
       screen.note(`the paste is longer than ${max} characters and was left out; attach it as a file`),
   })
-  const session = { conversation: first, contextId: options.contextId }
+  const session: ChatSession = { conversation: first, contextId: options.contextId, files: [] }
   const turns = createTurnRunner({ ...options, conversation: () => session.conversation, screen, status, keyboard })
   chat = { ...options, screen, keyboard, turns, session, reports }
   screen.history(messages)
@@ -85,21 +87,31 @@ interface Chat extends InteractiveChatOptions {
   readonly screen: ChatScreen
   readonly keyboard: ChatKeyboard
   readonly turns: TurnRunner
-  /** `/new` replaces both. */
-  readonly session: { conversation: ChatConversation; contextId: string }
+  readonly session: ChatSession
   readonly reports: Pick<ConversationOptions, 'onReason' | 'onUnreachable'>
+}
+
+interface ChatSession {
+  /** `/new` replaces both. */
+  conversation: ChatConversation
+  contextId: string
+  /** Attached files that wait for the next message. */
+  files: readonly Part[]
+  /** Ends the news of a conversation that `/new` left. */
+  newsEnd?: AbortController
 }
 
 /** The newest first. The line editor cannot recall several lines as one. */
 const linesToRecall = (messages: readonly ChatHistoryMessage[]): string[] =>
   messages
-    .filter(({ who, text }) => who === 'you' && text !== '' && !text.includes('\n'))
+    .filter(({ from, text }) => from === 'you' && text !== '' && !text.includes('\n'))
     .map(({ text }) => text)
     .reverse()
 
 async function runChat(chat: Chat, open: Task | undefined): Promise<void> {
   const { keyboard, screen, turns, session } = chat
   const { leaving } = keyboard
+  void showNews(chat)
   if (open !== undefined) {
     screen.note('the last message is still running')
     await abortableOr(turns.run(session.conversation.attach(open, leaving)), leaving, undefined)
@@ -110,19 +122,58 @@ async function runChat(chat: Chat, open: Task | undefined): Promise<void> {
     if (!typed.isShown) screen.typed(typed.line)
     const meaning = readLine(typed.line, keyboard.expand)
     // Ctrl-D must not wait for a platform that cannot be reached.
-    if (meaning.type === 'message') await abortableOr(sendMessage(chat, meaning), leaving, undefined)
-    else await abortableOr(handleLine(chat, meaning), leaving, undefined)
+    await abortableOr(takeLine(chat, meaning), leaving, undefined)
   }
 }
 
-async function sendMessage(chat: Chat, meaning: Extract<LineMeaning, { type: 'message' }>): Promise<void> {
-  const { screen, turns, session, keyboard } = chat
+async function takeLine(chat: Chat, meaning: LineMeaning): Promise<void> {
+  if (meaning.type === 'files') return await holdFiles(chat, meaning.files)
+  // Enter alone sends the files that wait.
+  if (meaning.type === 'nothing' && chat.session.files.length > 0)
+    return await sendMessage(chat, { text: '', files: [] })
+  return meaning.type === 'message' ? await sendMessage(chat, meaning) : await handleLine(chat, meaning)
+}
+
+/** What others say, until the conversation is left. It must not end the chat. */
+async function showNews(chat: Chat): Promise<void> {
+  const { session, screen, keyboard } = chat
+  session.newsEnd?.abort()
+  const end = new AbortController()
+  session.newsEnd = end
   try {
-    const files = await attachFiles(meaning.files)
-    for (const { filename, raw = '' } of files) {
-      screen.note(`attached ${filename} (${formatBytes(Buffer.byteLength(raw, 'base64'))})`)
-    }
-    await turns.run(session.conversation.say({ text: meaning.text, files }, keyboard.leaving))
+    const signal = AbortSignal.any([end.signal, keyboard.leaving])
+    for await (const news of session.conversation.news(signal)) if (!signal.aborted) screen.news(news)
+  } catch (thrown) {
+    screen.note(`what others write here is not shown any more: ${toMoleculeError(thrown).message}`)
+  }
+}
+
+/** Files without a text are rarely a whole message: the question comes next. */
+async function holdFiles({ screen, session }: Chat, paths: readonly string[]): Promise<void> {
+  try {
+    session.files = [...session.files, ...(await readFiles(screen, paths))]
+    screen.note('type your question; Enter alone sends the file without one, Ctrl-C drops it')
+  } catch (thrown) {
+    screen.note(`${toMoleculeError(thrown).message}; nothing was attached`)
+  }
+}
+
+async function readFiles(screen: ChatScreen, paths: readonly string[]): Promise<readonly Part[]> {
+  const files = await attachFiles(paths)
+  for (const { filename, raw = '' } of files) {
+    screen.note(`attached ${filename} (${formatBytes(Buffer.byteLength(raw, 'base64'))})`)
+  }
+  return files
+}
+
+async function sendMessage(
+  { screen, turns, session, keyboard }: Chat,
+  { text, files: paths }: Pick<ExpandedLine, 'text' | 'files'>,
+): Promise<void> {
+  try {
+    const files = [...session.files, ...(await readFiles(screen, paths))]
+    session.files = []
+    await turns.run(session.conversation.say({ text, files }, keyboard.leaving))
   } catch (thrown) {
     screen.note(`${toMoleculeError(thrown).message}; nothing was sent`)
   }
@@ -131,13 +182,17 @@ async function sendMessage(chat: Chat, meaning: Extract<LineMeaning, { type: 'me
 /** A command acts at once, also during a turn; only `/new` waits for its end, as messages do. */
 function takeDuringTurn(chat: Chat, line: string): boolean {
   const meaning = readLine(line, chat.keyboard.expand)
-  if (meaning.type === 'message' || (meaning.type === 'command' && meaning.name === 'new')) return false
+  if (meaning.type === 'message' || meaning.type === 'files' || (meaning.type === 'command' && meaning.name === 'new'))
+    return false
   void handleLine(chat, meaning)
   return true
 }
 
+/** A line that the chat itself handles. */
+type OwnLine = Exclude<LineMeaning, { type: 'message' | 'files' }>
+
 /** Runs a command. A failure becomes a note and does not end the chat. */
-async function handleLine(chat: Chat, meaning: Exclude<LineMeaning, { type: 'message' }>): Promise<void> {
+async function handleLine(chat: Chat, meaning: OwnLine): Promise<void> {
   const { screen } = chat
   if (meaning.type === 'nothing') return
   if (meaning.type === 'unknown') {
@@ -177,17 +232,20 @@ async function runCommand(
   }
 }
 
-function startConversation({ session, open, reports, command, name }: Chat): string[] {
+function startConversation(chat: Chat): string[] {
+  const { session, open, reports, command, name } = chat
   const before = session.contextId
   session.contextId = `terminal-${ulid()}`
   session.conversation = open(session.contextId, reports)
+  void showNews(chat)
   return [
     `new conversation ${session.contextId}`,
     `"${command} chat ${shellQuoted(name)} --context ${shellQuoted(before)}" continues the one before`,
   ]
 }
 
-function interrupt({ turns, keyboard, screen }: Chat): void {
-  if (turns.interrupt()) return
-  if (!keyboard.dropDraft()) screen.note('Ctrl-D leaves')
+function interrupt({ turns, keyboard, screen, session }: Chat): void {
+  if (turns.interrupt() || keyboard.dropDraft()) return
+  screen.note(session.files.length === 0 ? 'Ctrl-D leaves' : 'the attached files are dropped')
+  session.files = []
 }

@@ -27,7 +27,7 @@ function type(...chunks: (string | Buffer)[]) {
 test('CL-6 pasted lines are one placeholder in the line, and expand to the text', () => {
   const { typed, expand } = type('see ', paste('one\r\ntwo\rthree\n'), ' ok\r')
   assert.equal(typed, 'see [paste 1: 3 lines] ok\r')
-  assert.deepEqual(expand(typed.trim()), { text: 'see one\ntwo\nthree ok', files: [] })
+  assert.deepEqual(expand(typed.trim()), { text: 'see one\ntwo\nthree ok', files: [], isFilesAlone: false })
 })
 
 test('CL-6 a paste of one line is typed as it is, without control characters', () => {
@@ -48,12 +48,16 @@ test('CL-6 a marker and a character that are cut between two chunks are put toge
 test('CL-6 a dropped file becomes a placeholder that names it, and expands to its name and its path', () => {
   const { typed, expand } = type('read ', paste(`'${file}' `), 'now')
   assert.equal(typed, 'read [file my report.pdf] now')
-  assert.deepEqual(expand(typed), { text: 'read my report.pdf now', files: [file] })
+  assert.deepEqual(expand(typed), { text: 'read my report.pdf now', files: [file], isFilesAlone: false })
   const other = join(mkdtempSync(join(folder, 'sub')), 'my report.pdf')
   writeFileSync(other, 'y')
   const two = type(paste(`'${file}'\n'${other}'`))
   assert.equal(two.typed, '[file my report.pdf] [file 2 my report.pdf] ')
-  assert.deepEqual(two.expand(two.typed).files, [file, other])
+  assert.deepEqual(two.expand(two.typed), {
+    text: 'my report.pdf my report.pdf ',
+    files: [file, other],
+    isFilesAlone: true,
+  })
 })
 
 test('CL-6 a placeholder that a person typed or that was forgotten stays as it is', () => {

@@ -33,6 +33,8 @@ export interface ExpandedLine {
   readonly text: string
   /** Absolute paths. */
   readonly files: readonly string[]
+  /** The line has dropped files and nothing else. */
+  readonly isFilesAlone: boolean
 }
 
 export interface PastedInputOptions {
@@ -98,6 +100,8 @@ function partialMarkerLength(text: string): number {
 
 type PlaceholderContent = { readonly text: string } | { readonly path: string }
 
+const PLACEHOLDER = /\[(?:paste|file) [^[\]]*\]/g
+
 function createPlaceholders() {
   const known = new Map<string, PlaceholderContent>()
   let pastes = 0
@@ -116,6 +120,7 @@ function createPlaceholders() {
       if (before === undefined || ('path' in before && before.path === path)) return remember(placeholder, { path })
     }
   }
+  const isFile = (placeholder: string): boolean => 'path' in (known.get(placeholder) ?? {})
   return {
     /** What is typed into the line in place of the paste. */
     placeholderFor(pasted: string): string {
@@ -130,14 +135,15 @@ function createPlaceholders() {
     },
     expand(line: string): ExpandedLine {
       const files: string[] = []
-      const text = line.replaceAll(/\[(?:paste|file) [^[\]]*\]/g, (placeholder) => {
+      const text = line.replaceAll(PLACEHOLDER, (placeholder) => {
         const content = known.get(placeholder)
         if (content === undefined) return placeholder
         if ('text' in content) return content.text
         files.push(content.path)
         return basename(content.path)
       })
-      return { text, files }
+      const rest = line.replaceAll(PLACEHOLDER, (placeholder) => (isFile(placeholder) ? '' : placeholder))
+      return { text, files, isFilesAlone: files.length > 0 && rest.trim() === '' }
     },
   }
 }

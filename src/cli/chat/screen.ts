@@ -1,13 +1,16 @@
 /** The output of a chat: events of a turn as streaming text and note lines, with styles on a terminal. */
 import { printable, printableName, withoutControls } from '../../printable.ts'
-import { isFinal, type Task } from '../../protocol/a2a.ts'
+import { isFinal, isInterrupted, type Task } from '../../protocol/a2a.ts'
 import { noticeText, replyText, taskStateText } from '../terminal/task-text.ts'
 import type { ChatEvent, ChatHistoryMessage } from './conversation.ts'
+import type { ChatNews } from './conversation-news.ts'
 import { createMarkdownWriter, createPlainWriter, type MarkdownWriter } from './markdown.ts'
 
 export interface ChatScreen {
   show(event: Exclude<ChatEvent, { type: 'permission' }>): void
   history(messages: readonly ChatHistoryMessage[]): void
+  /** What somebody says now, outside of the turn that is shown. */
+  news(news: ChatNews): void
   /** A line that the user typed while no prompt was shown. */
   typed(line: string): void
   /** A line of the chat itself, apart from the messages. */
@@ -25,7 +28,7 @@ export interface ChatScreenOptions {
 
 export function createChatScreen({ write, styled, name }: ChatScreenOptions): ChatScreen {
   const dim = (text: string) => (styled ? `\u001b[2m${text}\u001b[0m` : text)
-  const createWriter = () => (styled ? createMarkdownWriter(write) : createPlainWriter(write))
+  const createWriter = (to = write) => (styled ? createMarkdownWriter(to) : createPlainWriter(to))
   let answer: MarkdownWriter | undefined
   const closeAnswer = () => {
     answer?.end()
@@ -41,6 +44,22 @@ export function createChatScreen({ write, styled, name }: ChatScreenOptions): Ch
     answer ??= createWriter()
     answer.push(text)
   }
+  const said = ({ from, text, files }: ChatHistoryMessage) => {
+    // In one piece: at the prompt each piece is written above it.
+    let piece = ''
+    const collect = (more: string) => {
+      piece += more
+    }
+    if (from === 'agent') {
+      collect(dim(`${withoutControls(name)} › `))
+      const writer = createWriter(collect)
+      writer.push(withoutControls(text))
+      writer.end()
+      if (text === '' || !writer.atLineStart()) collect('\n')
+    } else collect(`${dim(`${from === 'you' ? 'you' : from.name} › ${withoutControls(text)}`)}\n`)
+    write(piece)
+    for (const file of files) note(`file ${file}`)
+  }
   return {
     note,
     dim,
@@ -55,17 +74,11 @@ export function createChatScreen({ write, styled, name }: ChatScreenOptions): Ch
       const ending = endText(event.task)
       if (ending !== undefined) note(ending)
     },
-    history(messages) {
-      for (const { who, text, files } of messages) {
-        if (who === 'you') write(`${dim(`you › ${withoutControls(text)}`)}\n`)
-        else {
-          write(dim(`${withoutControls(name)} › `))
-          if (text === '') write('\n')
-          writeAnswer(text)
-          closeAnswer()
-        }
-        for (const file of files) note(`file ${file}`)
-      }
+    history: (messages) => messages.forEach(said),
+    news(news) {
+      if (news.type === 'note') return note(news.text)
+      closeAnswer()
+      said(news)
     },
   }
 }
@@ -85,6 +98,7 @@ function endText(task: Task): string | undefined {
   const { state } = task.status
   if (state === 'TASK_STATE_COMPLETED') return noticeText(task)
   const statusText = task.status.message === undefined ? '' : `: ${replyText({ ...task, artifacts: [] })}`
-  if (!isFinal(state)) return `waiting for your answer${statusText}`
+  if (isInterrupted(state)) return `waiting for your answer${statusText}`
+  if (!isFinal(state)) return 'answered elsewhere'
   return `${taskStateText(state)}${statusText}`
 }

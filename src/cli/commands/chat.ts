@@ -35,7 +35,7 @@ async function chat(context: CommandContext, workspace: string, options: ChatOpt
   const contextId = options.new === true ? `terminal-${ulid()}` : (options.context ?? CONTEXT)
   const saveFolder = options.save ?? SAVE_FOLDER
   const open = (id: string, reports: Pick<ConversationOptions, 'onReason' | 'onUnreachable'>) =>
-    openConversation({ client, workspaceId, contextId: id, clock: systemClock, ...reports })
+    openConversation({ client, workspaceId, contextId: id, clock: systemClock, command, ...reports })
   const { keyboard: stdin } = terminal
   if (stdin !== undefined && terminal.screen !== undefined) {
     const { interactiveChat } = await import('../chat/interactive-chat.ts')
