@@ -200,3 +200,37 @@ test('CL-3 doctor shows the running platform and its failed workspaces as a tabl
   assert.match(out, /^ok +ports: \S+ +held by this platform/m)
   assert.doesNotMatch(out, new RegExp(platform.token))
 })
+
+test('CL-8 CL-3 doctor asks the running platform: its PATH and its log-ins count, not those of this shell', async (t) => {
+  const { env, program, agent, doctor, dir } = machine(t)
+  agent('claude', 'echo')
+  agent('codex', 'echo')
+  const alone = await doctor()
+  assert.match(alone.of('agents', 'asked').text, /no platform runs: the PATH and the log-ins of this shell count/)
+  const platform = await startPlatform({
+    dataDir: env.MOLECULE_HOME,
+    env: { ...env, MOLECULE_API_URL: '', CLAUDE_CODE_USE_VERTEX: '1' },
+  })
+  try {
+    // In this shell there is another program beside them, a key, and another claude that is broken.
+    const shell = join(dir, 'shell')
+    mkdirSync(shell)
+    const here = { PATH: `${shell}:${env.PATH}`, MOLECULE_API_URL: platform.url, CODEX_API_KEY: 'sk-mine' }
+    for (const name of ['claude', 'gemini']) {
+      program(name === 'gemini' ? '../shell/gemini' : '../shell/claude', 'echo broken >&2; exit 9')
+    }
+    const { of, findings } = await doctor([], here)
+    assert.match(of('agents', 'asked').text, /^the running platform at http/)
+    assert.match(of('agents', 'claude').text, /speaks as expected; .*Vertex.* pays$/i)
+    assert.equal(of('agents', 'claude').verdict, 'ok')
+    const codex = of('agents', 'codex')
+    assert.match(codex.text, /the platform finds no log-in, while this shell has one \(.*CODEX_API_KEY.*\)$/)
+    assert.match(codex.remedy ?? '', /^start the platform from this shell; or run "codex login"/)
+    assert.match(of('agents', 'gemini').text, /^not on the PATH of the platform, while this shell finds \/.*\/gemini$/)
+    assert.doesNotMatch(JSON.stringify(findings), /sk-mine/)
+    const made = await runCommand(['init', '--yes', '-o', 'json'], { env: { ...env, ...here } })
+    assert.equal(JSON.parse(made.out).runtime, 'claude-code', made.err)
+  } finally {
+    await platform.dispose()
+  }
+})

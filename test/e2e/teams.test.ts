@@ -214,6 +214,11 @@ workspaces:
     const small = 'team: crew\nworkspaces:\n  by hand: { runtime: exec, runtime_config: { cmd: cat } }\n'
     assert.match(await apply(small), /note: "worker" was made by this team and is not in the file; --prune deletes it/)
     assert.equal((await list()).length, 4)
+    const { code, out, err } = await molecule(['apply', '-', '--prune'], small)
+    assert.deepEqual([code, out], [2, ''], 'without a terminal it asks for --yes')
+    assert.match(err, /^error: --prune would delete "worker", "lead", .*add --yes to confirm.* Nothing was changed\n$/)
+    assert.equal((await list()).length, 4)
+    assert.match(await apply(small, '--prune', '--dry-run'), /^- worker\n- lead\n2 to delete\n$/)
     assert.match(await apply(small, '--prune', '--yes'), /^- worker\n- lead\n2 to delete\ndone\n$/)
     assert.deepEqual((await list()).map(({ name }) => name).sort(), ['by hand', 'foreign'])
     assert.equal(await apply('team: crew\nworkspaces: {}\n', '--prune'), 'nothing to change\n')
@@ -269,7 +274,7 @@ workspaces:
     assert.deepEqual(left.map(({ name }) => name).sort(), ['by hand', 'daily'])
     assert.equal(left.find(({ name }) => name === 'daily')?.['paused'], true, 'apply does not end a pause')
     assert.equal(await apply(await succeed(['export'])), 'nothing to change\n')
-    assert.match(await apply('team: crew\nworkspaces: {}\n', '--prune'), /^- clerk\n1 to delete\ndone\n$/)
+    assert.match(await apply('team: crew\nworkspaces: {}\n', '--prune', '--yes'), /^- clerk\n1 to delete\ndone\n$/)
     assert.deepEqual(await listSchedules(), [], 'the schedules of a deleted workspace go with it')
   })
 
@@ -277,7 +282,9 @@ workspaces:
     const head = 'team: crew\nworkspaces:\n  clerk:\n    runtime: mock\n    schedules:\n      daily:\n        text: x\n'
     assert.match(await refuse(`${head}        cron: 61 * * * *\n`), /^error: -:8: .*cron: the times "61 /)
     const onMars = `${head}        cron: 0 7 * * *\n        time_zone: Mars\n`
-    assert.match(await refuse(onMars), /^error: -:8: .*Mars/)
+    assert.match(await refuse(onMars), /^error: -:9: .*there is no time zone "Mars"; use a name such as/)
+    const never = await refuse(`${head}        cron: 0 0 30 2 *\n`)
+    assert.match(never, /^error: -:8: .*the times "0 0 30 2 \*" never come/)
     const misspelt = await refuse(`${head}        corn: 0 7 * * *\n`)
     assert.match(misspelt, /^error: -:6: .*\.cron: /)
     assert.match(misspelt, /^-:8: .*did you mean "cron"\?$/m)
@@ -349,8 +356,13 @@ workspaces:
     await apply(text, '--set', 'tries=7')
     const { id, max_attempts: tries } = await find('a')
     assert.deepEqual([tries, replyText(await platform.send(id, 'x'))], [7, 'one'])
-    assert.match(await refuse(text, '--set', 'replay=x'), /--set replay: the file declares reply, tries/)
-    assert.match(await refuse(text, '--set', 'tries=x'), /--set tries takes a number/)
+    const wrong = async (pair: string) => {
+      const { code, err } = await molecule(['apply', '-', '--set', pair], text)
+      assert.equal(code, 2, err)
+      return err
+    }
+    assert.match(await wrong('replay=x'), /--set replay: the file declares reply, tries/)
+    assert.match(await wrong('tries=x'), /--set tries takes a number/)
     assert.match(await refuse(text.replace('reply: one, ', '')), /^error: -:7: the variable reply has no value/)
   })
 

@@ -22,7 +22,9 @@ export async function applyPlan({ changes }: TeamPlan, client: PlatformClient): 
     } catch (thrown) {
       const error = toMoleculeError(thrown)
       const made = `${done} of ${changes.length} changes are made; run the command again to continue`
-      throw new MoleculeError(error.code, `"${change.name}": ${error.message}; ${made}`, { cause: error })
+      // What the file says was refused, not what was typed.
+      const code = error.code === 'invalid_request' ? 'bad_config' : error.code
+      throw new MoleculeError(code, `"${change.name}": ${error.message}; ${made}`, { cause: error })
     }
   }
   return created

@@ -25,6 +25,12 @@ test('CL-7 only a quoted command in a sentence is replaced', () => {
   assert.equal(withOwnCommand(text, 'bin/molecule'), text.replace('"molecule up"', '"bin/molecule up"'))
 })
 
+test('CL-7 the command that starts a platform here gets no URL of another one', () => {
+  const text = 'start it with "molecule up", or see "molecule status"'
+  const shown = withOwnCommand(text, 'M=/x bin/molecule --api-url http://x:1')
+  assert.equal(shown, 'start it with "M=/x bin/molecule up", or see "M=/x bin/molecule --api-url http://x:1 status"')
+})
+
 test('CL-7 a quoted word reaches a command of the shell unchanged', () => {
   for (const word of ['plain', 'two words', "it's", '~ana', '$HOME', '*', 'a;b', '日本', '`x`', '"q"']) {
     const { stdout } = spawnSync('/bin/sh', ['-c', `printf %s ${shellQuoted(word)}`], { encoding: 'utf8' })

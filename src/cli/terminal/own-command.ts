@@ -73,9 +73,12 @@ function isOnPath(path = '', name = 'molecule'): boolean {
  * platform, cannot know how this terminal calls it; they write the plain name in quotes.
  */
 export const withOwnCommand = (text: string, command: string): string =>
-  text.replaceAll(QUOTED_COMMAND, () => `"${command} `)
+  text.replaceAll(QUOTED_COMMAND, (_, name: string) => `"${name === 'up' ? withoutUrl(command) : command} ${name}`)
 
-const QUOTED_COMMAND = /"molecule (?=[a-z])/g
+const QUOTED_COMMAND = /"molecule ([a-z]+)/g
+
+/** `up` starts a platform here: it takes no URL of another one. */
+const withoutUrl = (command: string): string => command.replace(/ --api-url .*$/s, '')
 
 /** Quoted for a POSIX shell, if it needs quotes. */
 export function shellQuoted(text: string): string {
