@@ -229,7 +229,7 @@ export const requirements: readonly Requirement[] = [
   built('CL-5', 'chat in the terminal'),
   built('CL-6', 'slash commands, pasted lines and files in terminal chat'),
   built('CL-7', 'status is an overview, tasks have commands, names are accepted'),
-  built('CL-8', 'set, rename, usage, down, token and discard commands', 'without the release at a raised limit'),
+  built('CL-8', 'set, rename, usage, down, token and discard commands'),
 
   // Schedules
   built('SC-1', 'messages run on a schedule, never two at once'),
