@@ -30,7 +30,7 @@ export const pageRoutes = [
     method: 'get',
     path: '/assets/:file',
     access: 'open',
-    summary: 'A script or a style of the page',
+    summary: 'A script, a style or a font of the page',
     success: [200, 'The file'],
     handle({ context }) {
       const name = context.req.param('file')

@@ -20,6 +20,7 @@ test('CV-1 a page that is not built says what to do, and appears once it is buil
     'assets/a.js.gz',
     'assets/a.css',
     'a.svg',
+    'assets/a.woff2',
     '.sources',
   ])
     writeFileSync(join(folder, name), name)
@@ -33,17 +34,37 @@ test('CV-1 a page that is not built says what to do, and appears once it is buil
     ['gzip', 'assets/a.js.gz'],
   ])
   assert.deepEqual(
-    ['index.html', 'assets/a.css', 'a.svg'].map((name) => [files.find(name)?.type, files.find(name)?.encoded.size]),
+    ['index.html', 'assets/a.css', 'a.svg', 'assets/a.woff2'].map((name) => [
+      files.find(name)?.type,
+      files.find(name)?.encoded.size,
+    ]),
     [
       ['text/html; charset=utf-8', 0],
       ['text/css; charset=utf-8', 0],
       ['image/svg+xml', 0],
+      ['font/woff2', 0],
     ],
   )
   assert.equal(files.find('.sources'), undefined)
   // Read once: a build that replaces the folder does not mix with the files of the page that runs.
   rmSync(join(folder, 'assets'), { recursive: true })
   assert.equal(files.find('assets/a.js'), file)
+})
+
+/** Compressed, and without the font, whose text is shown at once in a font of the system. */
+const FIRST_VIEW_BYTES_MAX = 180 * 1024
+
+test('CV-5 the first view is small, and the font is a file of the page', () => {
+  const files = createPageFiles(PAGE_FOLDER)
+  const html = new TextDecoder().decode(files.index().bytes)
+  const names = [...html.matchAll(/(?:src|href)="\/([^"]+)"/g)].map(([, name]) => String(name))
+  const sizes = names.map((name) => files.find(name)?.encoded.get('br')?.length ?? 0)
+  assert.ok(sizes.reduce((sum, size) => sum + size, 0) <= FIRST_VIEW_BYTES_MAX, JSON.stringify(sizes))
+  const style = files.find(names.find((name) => name.endsWith('.css')) ?? '')
+  const [, font = ''] =
+    /url\(\/?([^)]*inter-latin-wght[^)]*\.woff2)\)/.exec(new TextDecoder().decode(style?.bytes)) ?? []
+  const path = font.startsWith('assets/') ? font : `assets/${font.replace(/^\.\//, '')}`
+  assert.equal(files.find(path)?.type, 'font/woff2', font)
 })
 
 test('CV-1 the page is the build in web/dist, and its paths have slashes on every system', (t) => {

@@ -25,6 +25,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
+  '.woff2': 'font/woff2',
 }
 const ENCODINGS: readonly (readonly [name: string, extension: string])[] = [
   ['br', '.br'],
