@@ -216,7 +216,7 @@ export const requirements: readonly Requirement[] = [
     'places of cards and Resume all; not yet the table, its bulk actions, the minimap and folded teams',
   ),
   pending('CV-11', 'search finds every stored message and opens it'),
-  pending('CV-12', 'settings are pages and lose no change'),
+  built('CV-12', 'settings are pages and lose no change', 'no change is lost; the settings are still one tab'),
   pending('CV-13', 'the first run offers agents, a key and example teams'),
   built('CV-14', 'one failing message, panel or address never blanks the page'),
   pending('CV-15', 'each conversation can have its own git worktree'),

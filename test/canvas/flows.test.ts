@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test'
 import { CLAUDE_LOGGED_IN, createFakeProgram } from '../fakes/agents/fake-program.ts'
 import { startPlatformFor } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
-import { openPage } from './browser.ts'
+import { makeLoginLink, openPage } from './browser.ts'
 
 function makeFolder(t: TestContext, ...names: readonly string[]): string {
   const folder = mkdtempSync(join(tmpdir(), 'molecule-canvas-'))
@@ -77,7 +77,100 @@ test('CV-3 PL-11 a new workspace by the form: folder picker, parent, a taken nam
   )
 })
 
-test('CV-6 GW-9 PL-24 "needs you": a failed message is replayed, a permission is always allowed; count and title follow', async (t) => {
+test('CV-3 the form offers every runtime, keeps the choice while versions arrive, and its buttons stay in view on a phone', async (t) => {
+  const platform = await startPlatformFor(t)
+  await platform.request('POST', '/workspaces', { name: 'Conductor', runtime: 'mock' })
+  const page = await openPage(t, platform, { viewport: { width: 360, height: 640 } })
+  let looks = 0
+  const codex = { backend: 'codex', program: 'codex', installed: true, warm: true, logged_in: true }
+  const gemini = {
+    backend: 'gemini',
+    program: 'gemini',
+    installed: true,
+    warm: true,
+    logged_in: false,
+    remedy: 'run "gemini"',
+  }
+  const others = ['claude-code', 'opencode', 'hermes', 'openclaw'].map((backend) => ({
+    ...{ backend, program: backend, installed: false, warm: true, logged_in: false },
+  }))
+  const release = Promise.withResolvers<void>()
+  await page.route('**/agents', async (route) => {
+    looks += 1
+    if (looks === 1) await release.promise
+    // The second look changes what would be the order.
+    const agents =
+      looks === 1
+        ? [codex, gemini]
+        : [
+            { ...codex, logged_in: false },
+            { ...gemini, logged_in: true, version: '2.0' },
+          ]
+    await route.fulfill({
+      json: { agents: [...agents.map((agent) => ({ ...(looks > 1 && { version: '1.2' }), ...agent })), ...others] },
+    })
+  })
+  await page.evaluate(`location.assign('#/new')`)
+  const dialog = page.getByRole('dialog', { name: 'New workspace' })
+  await dialog.waitFor()
+  assert.equal(await dialog.getByRole('radio').count(), 0, 'nothing to choose before the machine was looked at')
+  release.resolve()
+  const option = (name: RegExp) => dialog.getByRole('radio', { name })
+  await option(/^Codex/).waitFor()
+  assert.ok(await dialog.getByRole('button', { name: 'Create' }).isVisible())
+  const create = await dialog.getByRole('button', { name: 'Create' }).boundingBox()
+  assert.ok(create !== null && create.y + create.height <= 640, 'the button is in view')
+  await option(/A shell command/).check()
+  const placeOf = async () => JSON.stringify(await option(/A shell command/).boundingBox())
+  const before = await placeOf()
+  await option(/^Gemini.*2\.0/).waitFor()
+  assert.equal(await placeOf(), before)
+  assert.ok(await option(/A shell command/).isChecked())
+  await dialog.getByText('9 more: other kinds of agents').click()
+  assert.equal(await dialog.getByRole('radio').count(), 13)
+  await option(/A model by its API/).check()
+  await dialog.getByRole('button', { name: 'Create' }).click()
+  await dialog.getByText('Write the name of the model.').waitFor()
+  await dialog.getByLabel('Base URL').fill('http://127.0.0.1:9/v1')
+  await dialog.getByLabel('Model', { exact: true }).fill('llama3.2')
+  // What is written stays until it is made or cancelled.
+  await page.keyboard.press('Escape')
+  await dialog.waitFor({ state: 'detached' })
+  await page.reload()
+  await page.evaluate(`location.assign('#/new')`)
+  await option(/A model by its API/).waitFor()
+  assert.equal(await dialog.getByLabel('Base URL').inputValue(), 'http://127.0.0.1:9/v1')
+  await dialog.getByRole('button', { name: 'Create' }).click()
+  await page.getByRole('complementary', { name: 'Model' }).waitFor()
+  const { body } = await platform.request('GET', '/workspaces')
+  const made = body.workspaces.find(({ name }: { name: string }) => name === 'Model')
+  assert.deepEqual([made.runtime, made.model, made.runtime_config.url], ['openai', 'llama3.2', 'http://127.0.0.1:9/v1'])
+})
+
+test('CV-3 CN-6 the connect command works on another machine: it has the public URL, and says how to get the program', async (t) => {
+  const platform = await startPlatformFor(t, { args: ['--public-url', 'https://molecule.example'] })
+  // The link has the public name, which only this test knows.
+  const page = await openPage(t, platform, { role: 'none', hash: new URL(await makeLoginLink(platform)).hash })
+  await page.getByRole('banner').waitFor()
+  await page.evaluate(`location.assign('#/new')`)
+  const dialog = page.getByRole('dialog', { name: 'New workspace' })
+  await dialog.getByRole('button', { name: 'Connect one that runs elsewhere' }).click()
+  await dialog.getByLabel('Name').fill('Laptop of Mira')
+  await dialog.getByRole('button', { name: 'Create' }).click()
+  const command = dialog.locator('pre')
+  await command.waitFor()
+  const [, token, id] =
+    /^MOLECULE_WORKSPACE_TOKEN=(\S+) \\\n {2}bin\/molecule connect (\S+) --api-url https:\/\/molecule\.example \\\n {2}--dir FOLDER$/.exec(
+      (await command.textContent()) ?? '',
+    ) ?? []
+  await dialog.getByText('It runs in a clone of Molecule on that machine').waitFor()
+  assert.equal(await dialog.getByText('is this machine itself').count(), 0)
+  const { body } = await platform.request('GET', `/workspaces/${id}`)
+  assert.equal(body.name, 'Laptop of Mira')
+  assert.equal((await fetch(`${platform.url}/me`, { headers: { Authorization: `Bearer ${token}` } })).status, 200)
+})
+
+test('CV-6 GW-9 PL-24 "needs you": a failed message is run again, a permission is always allowed; count and title follow', async (t) => {
   const platform = await startPlatformFor(t, { env: CLAUDE_LOGGED_IN })
   const { path: bin } = createFakeProgram('claude')
   const create = async (workspace: object) =>
@@ -94,7 +187,7 @@ test('CV-6 GW-9 PL-24 "needs you": a failed message is replayed, a permission is
   const failed = page.getByRole('article', { name: 'A message to Night watch failed' })
   await failed.getByText('check the backups').waitFor()
   mkdirSync(flag)
-  await failed.getByRole('button', { name: 'Replay' }).click()
+  await failed.getByRole('button', { name: 'Run again' }).click()
   await failed.waitFor({ state: 'detached' })
   const asked = page.getByRole('article', { name: 'Ada wants to run a command' })
   await asked.getByText('npm run release -- --tag next', { exact: true }).first().waitFor()
@@ -122,6 +215,26 @@ test('CV-5 Ctrl-K finds a workspace by a part of its name, and Enter opens its c
     .waitFor()
   await field.press('Enter')
   await page.getByRole('complementary', { name: 'Reviewer' }).waitFor()
+  const focused = (selector: string) =>
+    waitUntil(async () => Boolean(await page.evaluate(`document.activeElement.matches('${selector}')`)), selector)
+  await focused('textarea[aria-label="Message Reviewer"], aside textarea')
+  // Escape leaves the composer, then closes the panel, and the focus is on its card.
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('Escape')
+  await page.getByRole('complementary', { name: 'Reviewer' }).waitFor({ state: 'detached' })
+  await focused('[aria-label^="Reviewer"]')
+  await page.keyboard.press('Control+k')
+  await page.keyboard.press('Escape')
+  await field.waitFor({ state: 'detached' })
+  await focused('[aria-label^="Reviewer"]')
+  await page.keyboard.press('Control+k')
+  await field.fill('as a list')
+  await field.press('Enter')
+  await focused('main input[type=search]')
+  await page.keyboard.press('Control+k')
+  await field.fill('as a map')
+  await field.press('Enter')
+  await focused('[data-card]')
   await page.keyboard.press('Control+k')
   await field.fill('no such thing')
   await page.getByText('Nothing matches').waitFor()

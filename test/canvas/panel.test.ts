@@ -1,10 +1,12 @@
 /** The tabs of the side panel, in a real browser on a real platform. */
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import type { Task } from '../../src/protocol/a2a.ts'
 import { CLAUDE_LOGGED_IN, createFakeProgram } from '../fakes/agents/fake-program.ts'
 import { type PlatformUnderTest, startPlatformFor, waitForFinalTask } from '../harness/platform.ts'
+import { temporaryDir } from '../harness/process-harness.ts'
 import { waitUntil } from '../harness/wait.ts'
 import { openPage } from './browser.ts'
 
@@ -107,6 +109,101 @@ test('CV-3 config.yaml shows an error at its line, is saved when it is right, an
   assert.match(await readFile(platform, id, 'config.yaml'), /# theirs\n$/)
 })
 
+test('CV-3 CV-12 what is not saved stays over a tab, another workspace, Escape and a reload, is marked, and goes when it is saved', async (t) => {
+  const platform = await startPlatformFor(t)
+  const [ada, bea] = [await make(platform, {}), await make(platform, { name: 'Bea' })]
+  const page = await openPage(t, platform, { hash: `#/w/${ada}/config` })
+  const area = page.getByRole('textbox', { name: 'system-prompt.md' })
+  await area.fill('You are Ada.')
+  const goTo = (hash: string) => page.evaluate(`location.assign(${JSON.stringify(hash)})`)
+  const marked = page.getByRole('tab', { name: 'Config (not saved yet)' })
+  await marked.waitFor()
+  await page.getByRole('tab', { name: 'Details' }).click()
+  await goTo(`#/w/${bea}/config`)
+  await page.getByRole('complementary', { name: 'Bea' }).waitFor()
+  await area.waitFor()
+  assert.deepEqual([await area.inputValue(), await marked.count()], ['', 0])
+  await goTo(`#/w/${ada}/config`)
+  await marked.waitFor()
+  assert.equal(await area.inputValue(), 'You are Ada.')
+  // The first Escape leaves the field, the next one closes the panel.
+  await area.press('Escape')
+  await page.keyboard.press('Escape')
+  await page.getByRole('complementary', { name: 'Ada' }).waitFor({ state: 'detached' })
+  await page.reload()
+  await goTo(`#/w/${ada}/config`)
+  const prompt = section(page, 'system-prompt.md')
+  await prompt.getByText('Not saved yet').waitFor()
+  assert.equal(await area.inputValue(), 'You are Ada.')
+  // Somebody else saves meanwhile: the page asks, also after the reload.
+  await fetch(fileUrl(platform, ada, 'system-prompt.md'), { method: 'PUT', body: 'Theirs.', headers: auth(platform) })
+  await prompt.getByText('changed on the disk while you edited it').waitFor()
+  await prompt.getByRole('button', { name: 'Save mine over it' }).click()
+  await page.getByRole('tab', { name: 'Config', exact: true }).waitFor()
+  assert.equal(await readFile(platform, ada, 'system-prompt.md'), 'You are Ada.')
+})
+
+test('CV-12 the text of a dialog and of a new memory stays until it is sent or cancelled', async (t) => {
+  const platform = await startPlatformFor(t)
+  const id = await make(platform, {})
+  const page = await openPage(t, platform, { hash: `#/w/${id}/config` })
+  const open = () => section(page, 'Schedules').getByRole('button', { name: 'New schedule' }).click()
+  const dialog = page.getByRole('dialog', { name: 'New schedule' })
+  const message = dialog.getByLabel('Message')
+  await open()
+  await message.fill('Check the backups')
+  await page.keyboard.press('Escape')
+  await dialog.waitFor({ state: 'detached' })
+  assert.equal(await page.getByRole('complementary', { name: 'Ada' }).count(), 1, 'Escape closes the topmost only')
+  await page.reload()
+  await page.getByRole('tab', { name: 'Config (not saved yet)' }).waitFor()
+  await open()
+  assert.equal(await message.inputValue(), 'Check the backups')
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+  await open()
+  assert.equal(await message.inputValue(), '')
+  await page.keyboard.press('Escape')
+  await page.getByRole('tab', { name: 'Memory' }).click()
+  await page.getByLabel('Add a memory').fill('Mira likes short answers.')
+  await page.getByRole('tab', { name: 'Details' }).click()
+  await page.getByRole('tab', { name: 'Memory (not saved yet)' }).click()
+  assert.equal(await page.getByLabel('Add a memory').inputValue(), 'Mira likes short answers.')
+})
+
+test('CV-3 folder and permission are changed in the config, and count from the next turn on', async (t) => {
+  const platform = await startPlatformFor(t, { env: CLAUDE_LOGGED_IN })
+  const { path: bin } = createFakeProgram('claude')
+  const id = await make(platform, { runtime: 'claude-code', runtime_config: { bin } })
+  const folder = temporaryDir(t)
+  const page = await openPage(t, platform, { hash: `#/w/${id}/details` })
+  await page.evaluate(`location.assign('#/w/${id}/config')`)
+  await section(page, 'Folder').getByRole('button', { name: 'Change…' }).click()
+  const dialog = page.getByRole('dialog')
+  const field = dialog.getByRole('textbox', { name: 'Folder' })
+  await field.fill(join(folder, 'missing'))
+  await dialog.getByRole('alert').waitFor()
+  assert.ok(await dialog.getByRole('button', { name: 'Use this folder' }).isDisabled())
+  await field.fill(folder)
+  await dialog.getByRole('button', { name: 'Use this folder' }).click()
+  await section(page, 'Folder').getByText(folder).waitFor()
+  const may = section(page, 'What it may do')
+  await may.getByText('Asks before it acts').waitFor()
+  await may.getByRole('button', { name: 'Change…' }).click()
+  await dialog.getByRole('radio', { name: /Only allowed tools/ }).check()
+  await dialog.getByRole('textbox', { name: 'Allowed tools' }).fill('Read')
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await may.getByText('Acts within its tools').waitFor()
+  const { body } = await platform.request('GET', `/workspaces/${id}`)
+  assert.deepEqual(
+    [body.working_dir, body.permission, body.runtime_config.allowed_tools],
+    [folder, 'allowed_tools', 'Read'],
+  )
+  await page.getByRole('tab', { name: 'Details' }).click()
+  await page.getByRole('link', { name: 'Change it in Config' }).click()
+  await may.getByRole('button', { name: 'Change…' }).click()
+  assert.ok(await dialog.getByRole('radio', { name: /Only allowed tools/ }).isChecked())
+})
+
 test('CV-3 system-prompt.md is written where there was none', async (t) => {
   const platform = await startPlatformFor(t)
   const id = await make(platform, {})
@@ -162,6 +259,36 @@ test('SC-1 CV-4 a schedule is made, run, paused and removed', async (t) => {
   await schedules.getByText('No schedules').waitFor()
 })
 
+test('CV-4 each label of the usage chart is whole, also of amounts far below a cent', async (t) => {
+  const platform = await startPlatformFor(t)
+  const id = await make(platform, {})
+  const page = await openPage(t, platform)
+  await page.route('**/usage?*', async (route) => {
+    const answer = await route.fetch()
+    const body = await answer.json()
+    const day = new Date().toISOString().slice(0, 10)
+    const sum = {
+      turns: 1,
+      unknown_turns: 0,
+      unknown_cost_turns: 0,
+      input_tokens: 9,
+      output_tokens: 1,
+      cost_usd: 0.00025,
+    }
+    await route.fulfill({ response: answer, json: { ...body, total: sum, days: [{ day, ...sum }] } })
+  })
+  await page.evaluate(`location.assign('#/w/${id}/usage')`)
+  await page.getByText('$0.00015').waitFor()
+  const cut = await page.locator('figure svg').evaluate((svg) => {
+    const { left, right, top, bottom } = svg.getBoundingClientRect()
+    return [...svg.querySelectorAll('text')]
+      .map((text) => [text.textContent, text.getBoundingClientRect()] as const)
+      .filter(([, box]) => box.left < left || box.right > right || box.top < top || box.bottom > bottom)
+      .map(([label]) => label)
+  })
+  assert.deepEqual(cut, [])
+})
+
 test('RT-13 the table of the usage chart has the numbers of the API, and unknown is unknown', async (t) => {
   const platform = await startPlatformFor(t)
   const id = await make(platform, { runtime_config: { usage: 'true' } })
@@ -180,7 +307,7 @@ test('RT-13 the table of the usage chart has the numbers of the API, and unknown
   await section(page, 'By workspace').getByRole('rowheader', { name: 'Ada' }).waitFor()
 })
 
-test('CV-4 a failed message is replayed and answered, and another is discarded', async (t) => {
+test('CV-4 a failed message is run again and answered, and another is discarded', async (t) => {
   const platform = await startPlatformFor(t)
   const id = await make(platform, { max_attempts: 1, runtime_config: { fail: 'no space left', fail_times: '2' } })
   for (const text of ['Check the backups', 'Clean up']) await platform.send(id, text)
@@ -188,8 +315,8 @@ test('CV-4 a failed message is replayed and answered, and another is discarded',
   const failed = section(page, 'Failed messages')
   const lettersLeft = async () =>
     (await platform.request('GET', `/workspaces/${id}/dead-letters`)).body.dead_letters.length
-  await failed.getByRole('button', { name: 'Replay “Check the backups”' }).click()
-  await page.getByText('“Check the backups” was sent again').waitFor()
+  await failed.getByRole('button', { name: 'Run again “Check the backups”' }).click()
+  await page.getByText('“Check the backups” runs again').waitFor()
   await failed.getByText('Check the backups', { exact: true }).waitFor({ state: 'detached' })
   await waitUntil(async () => {
     const { tasks } = (await platform.rpc(id, 'ListTasks', {})).body.result
@@ -215,7 +342,8 @@ test('CV-4 PL-12 a token is made with its secret shown once, rotated and revoked
   const platform = await startPlatformFor(t)
   const id = await make(platform, { name: 'Laptop', runtime: 'external' })
   const page = await openPage(t, platform, { hash: `#/w/${id}/details` })
-  await page.getByText(`molecule connect ${id} --api-url ${platform.url}`).waitFor()
+  await page.getByText(`bin/molecule connect ${id} --api-url ${platform.url}`).waitFor()
+  await page.getByText('127.0.0.1 is this machine itself').waitFor()
   const tokens = section(page, 'Access tokens')
   await tokens.getByRole('button', { name: 'New token' }).click()
   await page.getByLabel('Name').fill('Bridge on the build machine')
@@ -258,7 +386,7 @@ test('CV-4 a viewer sees no button that would be refused', async (t) => {
   const page = await openPage(t, platform, { role: 'viewer', hash: `#/w/${id}/details` })
   await section(page, 'Failed messages').getByText('Check the backups').waitFor()
   const panel = page.getByRole('complementary', { name: 'Ada' })
-  for (const name of [/Replay/, /Discard/, 'Pause', 'Restart', 'Delete…', 'New token']) {
+  for (const name of [/Run again/, /Discard/, 'Pause', 'Restart', 'Delete…', 'New token']) {
     assert.equal(await panel.getByRole('button', { name }).count(), 0, String(name))
   }
   assert.equal(await panel.getByRole('tab', { name: 'Memory' }).count(), 0)

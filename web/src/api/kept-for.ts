@@ -21,8 +21,16 @@ export function keepOnlyFor({ name, role }: Pick<MeView, 'name' | 'role'>, stora
   }
 }
 
+const forgetters = new Set<() => void>()
+
+/** For text that lies in memory and not in the storage: called when it must go. */
+export function alsoForget(forget: () => void): void {
+  forgetters.add(forget)
+}
+
 /** Removes what people have typed here. */
 export function forgetKept(storage: Storage = localStorage): void {
+  for (const forget of forgetters) forget()
   for (const key of Object.keys(storage)) {
     if (key.startsWith(PREFIX) && !KEPT_FOR_ALL.has(key)) storage.removeItem(key)
   }

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { freeName, installedChoices } from './agents.ts'
+import { foundChoices, freeName } from './agents.ts'
 
 const found = (backend: string, more: object = {}) => ({
   ...{ backend, program: backend, installed: true, logged_in: true, warm: true },
   ...more,
 })
 
-test('CV-3 installed agents are offered, those that can start first, the others with the command to run', () => {
-  const choices = installedChoices([
+test('CV-3 installed agents are offered, those that can start first, the others with the command to run, and what is missing last', () => {
+  const choices = foundChoices([
     found('gemini', { logged_in: false, remedy: 'run "gemini" and log in, or set GEMINI_API_KEY' }),
     found('hermes', { installed: false, remedy: 'install it' }),
     found('codex', { version: '0.166' }),
@@ -23,6 +23,10 @@ test('CV-3 installed agents are offered, those that can start first, the others 
     {
       ...{ backend: 'opencode', title: 'OpenCode', name: 'OpenCode', mark: 'oc', about: 'It does not start.' },
       remedy: { text: 'Run it by hand.' },
+    },
+    {
+      ...{ backend: 'hermes', title: 'Hermes', name: 'Hermes', mark: 'he', isMissing: true },
+      about: 'Not found on this machine. Install it.',
     },
   ])
 })

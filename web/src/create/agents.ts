@@ -11,6 +11,8 @@ export interface AgentChoice {
   readonly mark: string
   readonly version?: string
   readonly about: string
+  /** It is not on the machine of the platform. */
+  readonly isMissing?: true
   /** Why it cannot work now: what to run on the machine of the platform, and the command in it. */
   readonly remedy?: { readonly text: string; readonly command?: string }
 }
@@ -40,16 +42,23 @@ export const MOCK: AgentChoice = {
   about: 'A mock repeats what you say. No account, no cost.',
 }
 
-/** The installed agents: those that can start come first. */
-export function installedChoices(found: readonly FoundAgentView[]): AgentChoice[] {
-  const installed = found.filter(({ installed: isInstalled }) => isInstalled)
-  const canStart = (agent: FoundAgentView) => agent.logged_in && agent.problem === undefined
-  return [...installed.filter(canStart), ...installed.filter((agent) => !canStart(agent))].map(toChoice)
+/** The agents that Molecule knows: those that can start come first, those that are not installed last. */
+export function foundChoices(found: readonly FoundAgentView[]): AgentChoice[] {
+  const rankOf = ({ installed, logged_in: isLoggedIn, problem }: FoundAgentView): number => {
+    if (!installed) return 2
+    return isLoggedIn && problem === undefined ? 0 : 1
+  }
+  return found.toSorted((a, b) => rankOf(a) - rankOf(b)).map(toChoice)
 }
 
-function toChoice({ backend, program, version, problem, logged_in: isLoggedIn, remedy }: FoundAgentView): AgentChoice {
+function toChoice(agent: FoundAgentView): AgentChoice {
+  const { backend, program, installed, version, problem, logged_in: isLoggedIn, remedy } = agent
   const [title, mark] = NAMES[backend] ?? [program, program.slice(0, 2)]
   const choice = { backend, title, name: title, mark, ...(version !== undefined && { version }) }
+  if (!installed) {
+    const text = remedy ?? `install ${program} on the machine of the platform`
+    return { ...choice, isMissing: true, about: `Not found on this machine. ${asSentence(text)}` }
+  }
   if (isLoggedIn && problem === undefined) return { ...choice, about: 'Logged in.' }
   const about = problem === undefined ? 'Not logged in.' : asSentence(problem)
   const command = /"([^"]+)"/.exec(remedy ?? '')?.[1]

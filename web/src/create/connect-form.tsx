@@ -2,20 +2,26 @@
 import { type FormEvent, type ReactNode, useState } from 'react'
 import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
 import { reasonOf } from '../api/client.ts'
-import { usePlatformUrl, useWorkspace, useWorkspaces } from '../api/queries.ts'
+import { useWorkspace, useWorkspaces } from '../api/queries.ts'
 import { goTo } from '../app/route.ts'
 import { Button } from '../ui/button.tsx'
 import { CodeBlock } from '../ui/code-block.tsx'
+import { FormFooter } from '../ui/dialog.tsx'
 import { Dot } from '../ui/dot.tsx'
 import { Field } from '../ui/field.tsx'
 import { Select } from '../ui/select.tsx'
 import { RunningTime } from '../ui/time.tsx'
+import { useDraft } from '../ui/use-draft.ts'
+import { connectCommand, urlOfCommand } from './connect-command.ts'
+import { ConnectNotes } from './connect-notes.tsx'
 import { useCreate } from './use-create.ts'
 
 interface MadeBridge {
   readonly id: string
   readonly name: string
-  readonly command: string
+  readonly token: string
+  /** The address of the platform for another machine. */
+  readonly url: string
   readonly madeAt: string
 }
 
@@ -27,12 +33,9 @@ export function ConnectForm({ onClose }: { readonly onClose: () => void }) {
         {made === undefined ? <NameForm onMade={setMade} /> : <p className="text-soft">{made.name}</p>}
       </Step>
       {made === undefined ? null : <ConnectSteps made={made} />}
-      <footer className="flex items-center justify-end gap-2 border-line border-t pt-3">
-        <p className="mr-auto text-faint text-time max-md:hidden">
-          Works with claude-code, codex, gemini, opencode, exec and others.
-        </p>
+      <FormFooter note="Works with claude-code, codex, gemini, opencode, exec and others.">
         <Button onClick={onClose}>Close</Button>
-      </footer>
+      </FormFooter>
     </div>
   )
 }
@@ -64,11 +67,13 @@ function Step({
 
 function NameForm({ onMade }: { readonly onMade: (made: MadeBridge) => void }) {
   const workspaces = useWorkspaces()
-  const [name, setName] = useState('')
-  const [parentId, setParentId] = useState('')
+  const { value, change, forget } = useDraft('new.connect', { name: '', parentId: '' })
+  const { name, parentId } = value
   const [problem, setProblem] = useState<string>()
-  const platformUrl = usePlatformUrl()
-  const create = useCreate((workspace) => onMade(toBridge(workspace, platformUrl)))
+  const create = useCreate((workspace) => {
+    forget()
+    onMade(toBridge(workspace))
+  })
   const submit = (event: FormEvent) => {
     event.preventDefault()
     const isTaken = [...workspaces.values()].some((one) => one.name === name.trim())
@@ -83,7 +88,7 @@ function NameForm({ onMade }: { readonly onMade: (made: MadeBridge) => void }) {
           label="Name"
           value={name}
           onChange={({ target }) => {
-            setName(target.value)
+            change({ name: target.value })
             setProblem(undefined)
           }}
           placeholder="Laptop of Mira"
@@ -96,7 +101,7 @@ function NameForm({ onMade }: { readonly onMade: (made: MadeBridge) => void }) {
         <Select
           label="Parent"
           value={parentId}
-          onChange={setParentId}
+          onChange={(next) => change({ parentId: next })}
           options={[
             { id: '', title: 'None' },
             ...[...workspaces.values()].map((one) => ({ id: one.id, title: one.name })),
@@ -110,21 +115,18 @@ function NameForm({ onMade }: { readonly onMade: (made: MadeBridge) => void }) {
   )
 }
 
-/** The token goes through the environment: the arguments of a process can be read by other users of its machine. */
-function toBridge(
-  { id, name, auth_token: token }: WorkspaceSummary & Record<string, unknown>,
-  platformUrl: string,
-): MadeBridge {
-  const command = `MOLECULE_WORKSPACE_TOKEN=${String(token)} \\\n  molecule connect ${id} \\\n  --api-url ${platformUrl}`
-  return { id, name, command, madeAt: new Date().toISOString() }
+function toBridge({ id, name, ...answer }: WorkspaceSummary & Record<string, unknown>): MadeBridge {
+  const url = urlOfCommand(String(answer['connect'])) ?? location.origin
+  return { id, name, token: String(answer['auth_token']), url, madeAt: new Date().toISOString() }
 }
 
 function ConnectSteps({ made }: { readonly made: MadeBridge }) {
   const isOnline = useWorkspace(made.id)?.status === 'online'
   return (
     <>
-      <Step number={2} title="Run this on the other machine, in the folder to work in">
-        <CodeBlock code={made.command} />
+      <Step number={2} title="Run this on the other machine">
+        <CodeBlock code={connectCommand(made.id, made)} />
+        <ConnectNotes url={made.url} />
         <p className="text-faint text-time">
           The token is shown only now. It speaks for this workspace alone, and you can replace it under Details. With
           another agent than Claude Code, add <code className="whitespace-nowrap font-mono">--backend codex</code>.

@@ -35,6 +35,8 @@ function ChooseFirst() {
   }
   const isBusy = create.isPending || folder.isChecking || folder.problem !== undefined
   const error = create.error ?? agentsError
+  // Rows that came later would push the others away under the pointer.
+  const isLooked = choices !== undefined || agentsError !== null
   return (
     <div className="h-full overflow-y-auto px-4 py-10 max-md:py-6">
       <div className="mx-auto flex max-w-[560px] flex-col gap-6">
@@ -53,7 +55,7 @@ function ChooseFirst() {
           </p>
         )}
         <ul className="rounded-card border border-line bg-surface px-4 shadow-card">
-          {choices === undefined && agentsError === null ? <Loading /> : null}
+          {isLooked ? null : <Loading />}
           {choices?.map((choice) => (
             <ChoiceRow key={choice.backend} choice={choice}>
               {choice.remedy === undefined ? (
@@ -63,10 +65,14 @@ function ChooseFirst() {
               )}
             </ChoiceRow>
           ))}
-          <CommandRow disabled={isBusy} onStart={(cmd) => start(SHELL_COMMAND, { runtime_config: { cmd } })} />
-          <ChoiceRow choice={MOCK}>
-            <StartButton choice={MOCK} disabled={isBusy} onClick={() => start(MOCK)} />
-          </ChoiceRow>
+          {isLooked ? (
+            <>
+              <CommandRow disabled={isBusy} onStart={(cmd) => start(SHELL_COMMAND, { runtime_config: { cmd } })} />
+              <ChoiceRow choice={MOCK}>
+                <StartButton choice={MOCK} disabled={isBusy} onClick={() => start(MOCK)} />
+              </ChoiceRow>
+            </>
+          ) : null}
         </ul>
       </div>
     </div>

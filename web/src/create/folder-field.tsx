@@ -15,9 +15,12 @@ export interface FolderFieldProps {
   readonly typed: string
   readonly check: FolderCheck
   readonly onChange: (typed: string) => void
+  readonly hint?: string
 }
 
-export function FolderField({ label, typed, check, onChange }: FolderFieldProps) {
+const NEW_FOLDER = 'Leave it empty for a new folder. You can change it later, under Config.'
+
+export function FolderField({ label, typed, check, onChange, hint = NEW_FOLDER }: FolderFieldProps) {
   const [isPicking, setPicking] = useState(false)
   const { suggestion } = check
   const start = check.problem === undefined ? typed.trim() || undefined : undefined
@@ -34,7 +37,7 @@ export function FolderField({ label, typed, check, onChange }: FolderFieldProps)
             autoComplete="off"
             className="font-mono placeholder:font-sans"
             error={check.problem}
-            hint="Leave it empty for a new folder. You can change it later."
+            hint={hint}
           />
         </div>
         <Button className="mt-6 h-9" onClick={() => setPicking(true)}>

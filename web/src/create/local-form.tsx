@@ -1,127 +1,171 @@
-/** The form for a workspace whose agent runs on the platform's machine. */
-import { type FormEvent, useState } from 'react'
+/** The form for a workspace whose agent runs on the platform's machine. What is written stays until it is made or cancelled. */
+import { type FormEvent, useId, useState } from 'react'
 import { MoleculeError } from '../../../src/errors.ts'
 import { reasonOf } from '../api/client.ts'
 import { useWorkspaces } from '../api/queries.ts'
 import { Button } from '../ui/button.tsx'
+import { FormFooter } from '../ui/dialog.tsx'
+import { Loading } from '../ui/empty-state.tsx'
 import { Field } from '../ui/field.tsx'
-import { OptionCards } from '../ui/option-cards.tsx'
+import { OptionCard } from '../ui/option-cards.tsx'
 import { Select } from '../ui/select.tsx'
-import { type AgentChoice, freeName, MOCK, SHELL_COMMAND } from './agents.ts'
+import { useDraft } from '../ui/use-draft.ts'
+import { type AgentChoice, freeName, MOCK } from './agents.ts'
 import { FolderField } from './folder-field.tsx'
 import { lastPart } from './folders.ts'
+import { EMPTY_DRAFT, findProblems, type LocalDraft, toBody } from './local-draft.ts'
+import { PermissionChoice } from './permission-choice.tsx'
+import { canAsk, fieldsOf, groupRuntimes, hasModel, type RuntimeGroups } from './runtimes.ts'
 import { useAgents } from './use-agents.ts'
-import { useCreate } from './use-create.ts'
+import { openChat, useCreate } from './use-create.ts'
 import { useFolder } from './use-folder.ts'
 
-type Permission = 'ask' | 'allowed_tools' | 'bypass'
-
-const PERMISSIONS: readonly { readonly id: Permission; readonly title: string; readonly about: string }[] = [
-  { id: 'ask', title: 'Ask me', about: 'It asks before it runs a command or changes a file.' },
-  { id: 'allowed_tools', title: 'Only allowed tools', about: 'It uses the tools you list. All others are refused.' },
-  { id: 'bypass', title: 'Everything, without asking', about: 'It never asks. A badge on its card says so.' },
-]
-
-interface LocalDraft {
-  readonly backend: string
-  readonly name: string
-  readonly role: string
-  readonly folder: string
-  readonly cmd: string
-  readonly model: string
-  readonly parentId: string
-  readonly permission: Permission
-  readonly allowedTools: string
+interface LocalFormProps {
+  readonly onClose: () => void
 }
 
-const EMPTY: LocalDraft = {
-  ...{ backend: '', name: '', role: '', folder: '', cmd: '', model: '' },
-  ...{ parentId: '', permission: 'ask', allowedTools: '' },
+/** The form comes when the machine was looked at, so that no runtime moves while a person chooses. */
+export function LocalForm({ onClose }: LocalFormProps) {
+  const { found, error } = useAgents()
+  if (found === undefined && error === null) return <Loading />
+  return <FilledForm onClose={onClose} />
 }
 
-export function LocalForm({ onClose }: { readonly onClose: () => void }) {
-  const { choices, error: agentsError } = useAgents()
+function FilledForm({ onClose }: LocalFormProps) {
+  const { groups, problem: agentsProblem } = useGroups()
   const workspaces = useWorkspaces()
-  const [draft, setDraft] = useState(EMPTY)
+  const { value: draft, change, forget } = useDraft<LocalDraft>('new.local', EMPTY_DRAFT)
   const [isTried, setTried] = useState(false)
-  const change = (more: Partial<LocalDraft>) => setDraft((before) => ({ ...before, ...more }))
   const folder = useFolder(draft.folder)
-  const create = useCreate()
-  const offered = [...(choices ?? []), SHELL_COMMAND, MOCK]
-  const agent = offered.find(({ backend }) => backend === draft.backend) ?? offered[0] ?? MOCK
+  const create = useCreate((workspace) => {
+    forget()
+    openChat(workspace)
+  })
+  const offered = [...groups.here, ...groups.more]
+  const agent = offered.find(({ backend }) => backend === draft.backend) ?? groups.here[0] ?? MOCK
   const taken = new Set([...workspaces.values()].map(({ name }) => name))
   const suggested = freeName(lastPart(folder.path ?? '') || agent.name, taken)
-  const problems = findProblems({ ...draft, backend: agent.backend }, taken)
+  const chosen = { ...draft, backend: agent.backend }
+  const problems = findProblems(chosen, taken)
   const submit = (event: FormEvent) => {
     event.preventDefault()
     setTried(true)
     const isWrong = Object.keys(problems).length > 0 || folder.problem !== undefined || folder.isChecking
-    if (!isWrong) create.mutate(toBody({ ...draft, backend: agent.backend }, { suggested, path: folder.path }))
+    if (!isWrong) create.mutate(toBody(chosen, { suggested, path: folder.path }))
   }
-  const refused = create.error instanceof MoleculeError ? create.error.details?.['path'] : undefined
-  const errorOf = (field: string, problem?: string) =>
-    (isTried ? problem : undefined) ?? (refused === field && create.error ? reasonOf(create.error) : undefined)
-  const isElsewhere = create.error !== null && !FIELDS_WITH_ERRORS.has(String(refused))
+  const cancel = () => {
+    forget()
+    onClose()
+  }
+  const refused = create.error instanceof MoleculeError ? String(create.error.details?.['path']) : ''
+  const errorOf = (field: string) =>
+    (isTried ? problems[field] : undefined) ?? (refused === field && create.error ? reasonOf(create.error) : undefined)
+  const isElsewhere = create.error !== null && !isShownAt(refused, agent.backend)
   return (
     <form onSubmit={submit} className="flex flex-col gap-5">
-      <OptionCards
-        label="Runtime"
-        options={offered.map(toOption)}
-        chosen={agent.backend}
-        onChoose={(backend) => change({ backend })}
-      />
-      {agentsError === null ? null : <p className="text-needs text-second">{reasonOf(agentsError)}</p>}
-      {agent.backend === 'exec' ? (
-        <Field
-          label="Command"
-          value={draft.cmd}
-          onChange={({ target }) => change({ cmd: target.value })}
-          placeholder="python handler.py"
-          className="font-mono"
-          spellCheck={false}
-          error={errorOf('runtime_config.cmd', problems.cmd)}
-          hint="It gets the message on standard input and prints the answer."
-        />
-      ) : null}
-      <Basics
-        hasModel={isAgent(agent)}
-        draft={draft}
-        onChange={change}
-        suggested={suggested}
-        nameProblem={problems.name}
-        errorOf={errorOf}
-      />
+      <RuntimeChoice groups={groups} chosen={agent.backend} onChoose={(backend) => change({ backend })} />
+      {agentsProblem === undefined ? null : <p className="text-needs text-second">{agentsProblem}</p>}
+      <RuntimeFields draft={chosen} onChange={change} errorOf={errorOf} />
+      <Basics draft={chosen} onChange={change} suggested={suggested} errorOf={errorOf} />
       <FolderField label="Folder" typed={draft.folder} check={folder} onChange={(typed) => change({ folder: typed })} />
-      {isAgent(agent) ? <PermissionChoice draft={draft} onChange={change} /> : null}
+      {canAsk(agent.backend) ? <PermissionChoice {...draft} onChange={change} /> : null}
       {isElsewhere && create.error ? (
         <p role="alert" className="text-needs text-second">
           {reasonOf(create.error)}
         </p>
       ) : null}
-      <footer className="flex items-center justify-end gap-2 border-line border-t pt-3">
-        <p className="mr-auto text-faint text-time max-md:hidden">Its chat opens when it is ready.</p>
-        <Button onClick={onClose}>Cancel</Button>
+      <FormFooter note="Its chat opens when it is ready.">
+        <Button onClick={cancel}>Cancel</Button>
         <Button type="submit" variant="ink" disabled={create.isPending || folder.isChecking}>
           Create
         </Button>
-      </footer>
+      </FormFooter>
     </form>
   )
 }
 
-/** Refusals of the platform that name one of these stand under their field. */
-const FIELDS_WITH_ERRORS = new Set(['name', 'role', 'model', 'runtime_config.cmd'])
-
-interface BasicsProps {
-  readonly hasModel: boolean
-  readonly draft: LocalDraft
-  readonly onChange: (more: Partial<LocalDraft>) => void
-  readonly suggested: string
-  readonly nameProblem: string | undefined
-  readonly errorOf: (field: string, problem?: string) => string | undefined
+/** The groups and their order stay as they were at first; only what is said of a runtime changes. */
+function useGroups(): { readonly groups: RuntimeGroups; readonly problem: string | undefined } {
+  const { found, error } = useAgents()
+  const [first] = useState(() => groupRuntimes(found))
+  const now = groupRuntimes(found)
+  const known = new Map([...now.here, ...now.more].map((choice) => [choice.backend, choice]))
+  const update = (choices: readonly AgentChoice[]) => choices.map((choice) => known.get(choice.backend) ?? choice)
+  return {
+    groups: { here: update(first.here), more: update(first.more) },
+    problem: error === null ? undefined : reasonOf(error),
+  }
 }
 
-function Basics({ hasModel, draft, onChange: change, suggested, nameProblem, errorOf }: BasicsProps) {
+interface RuntimeChoiceProps {
+  readonly groups: RuntimeGroups
+  readonly chosen: string
+  readonly onChoose: (backend: string) => void
+}
+
+function RuntimeChoice({ groups: { here, more }, chosen, onChoose }: RuntimeChoiceProps) {
+  const name = useId()
+  // Opened for a choice that was made earlier; then only the person opens and closes it.
+  const [isOpen, setOpen] = useState(() => more.some(({ backend }) => backend === chosen))
+  const cards = (choices: readonly AgentChoice[]) => (
+    <div className="grid grid-cols-2 gap-2 max-md:grid-cols-1">
+      {choices.map((choice) => (
+        <OptionCard
+          key={choice.backend}
+          option={toOption(choice)}
+          className="min-h-19"
+          {...{ name, chosen, onChoose }}
+        />
+      ))}
+    </div>
+  )
+  return (
+    <fieldset>
+      <legend className="mb-1 font-[550] text-second">Runtime</legend>
+      {cards(here)}
+      <details open={isOpen} onToggle={({ currentTarget }) => setOpen(currentTarget.open)} className="mt-2">
+        <summary className="w-fit rounded-tag py-1 font-[550] text-accent text-second max-md:min-h-10">
+          {more.length} more: other kinds of agents, and those not found here
+        </summary>
+        <div className="mt-1">{cards(more)}</div>
+      </details>
+    </fieldset>
+  )
+}
+
+const toOption = ({ backend, title, version, about, remedy }: AgentChoice) => ({
+  id: backend,
+  title,
+  about: remedy === undefined ? [version, about].filter(Boolean).join(' · ') : `${about} ${remedy.text}`,
+})
+
+interface PartProps {
+  readonly draft: LocalDraft
+  readonly onChange: (more: Partial<LocalDraft>) => void
+  readonly errorOf: (field: string) => string | undefined
+}
+
+function RuntimeFields({ draft, onChange, errorOf }: PartProps) {
+  return fieldsOf(draft.backend).map(({ key, label, placeholder, hint }) => (
+    <Field
+      key={`${draft.backend} ${key}`}
+      label={label}
+      value={draft.options[key] ?? ''}
+      onChange={({ target }) => onChange({ options: { ...draft.options, [key]: target.value } })}
+      placeholder={placeholder}
+      className="font-mono"
+      spellCheck={false}
+      error={errorOf(`runtime_config.${key}`)}
+      hint={hint}
+    />
+  ))
+}
+
+/** Refusals of the platform that name one of these stand under their field. */
+const isShownAt = (field: string, backend: string): boolean =>
+  ['name', 'role', 'model', ...fieldsOf(backend).map(({ key }) => `runtime_config.${key}`)].includes(field)
+
+function Basics({ draft, onChange: change, suggested, errorOf }: PartProps & { readonly suggested: string }) {
   const workspaces = useWorkspaces()
   return (
     <div className="grid grid-cols-2 gap-4 max-md:grid-cols-1">
@@ -132,7 +176,7 @@ function Basics({ hasModel, draft, onChange: change, suggested, nameProblem, err
         placeholder={suggested}
         data-autofocus
         maxLength={100}
-        error={errorOf('name', nameProblem)}
+        error={errorOf('name')}
       />
       <Select
         label="Parent"
@@ -147,87 +191,16 @@ function Basics({ hasModel, draft, onChange: change, suggested, nameProblem, err
         placeholder="Reads every change before it ships"
         error={errorOf('role')}
       />
-      {hasModel ? (
+      {hasModel(draft.backend) ? (
         <Field
           label="Model"
           value={draft.model}
           onChange={({ target }) => change({ model: target.value })}
-          placeholder="Default"
+          placeholder={draft.backend === 'openai' ? 'llama3.2' : 'Default'}
           spellCheck={false}
           error={errorOf('model')}
         />
       ) : null}
     </div>
   )
-}
-
-interface PermissionChoiceProps {
-  readonly draft: LocalDraft
-  readonly onChange: (more: Partial<LocalDraft>) => void
-}
-
-function PermissionChoice({ draft, onChange }: PermissionChoiceProps) {
-  return (
-    <div className="flex flex-col gap-2">
-      <OptionCards
-        label="What may it do?"
-        options={PERMISSIONS}
-        chosen={draft.permission}
-        onChoose={(permission) => onChange({ permission: permission as Permission })}
-        oneColumn
-      />
-      {draft.permission === 'allowed_tools' ? (
-        <Field
-          label="Allowed tools"
-          value={draft.allowedTools}
-          onChange={({ target }) => onChange({ allowedTools: target.value })}
-          placeholder="Read, Edit, Bash(npm test:*)"
-          spellCheck={false}
-          className="font-mono"
-          hint="With commas between them, as the agent names them."
-        />
-      ) : null}
-    </div>
-  )
-}
-
-const isAgent = ({ backend }: Pick<AgentChoice, 'backend'>): boolean => backend !== 'exec' && backend !== 'mock'
-
-const toOption = ({ backend, title, version, about, remedy }: AgentChoice) => ({
-  id: backend,
-  title,
-  about: remedy === undefined ? [version, about].filter(Boolean).join(' · ') : `${about} ${remedy.text}`,
-})
-
-function findProblems({ backend, name, cmd }: LocalDraft, taken: ReadonlySet<string>) {
-  const isTaken = taken.has(name.trim())
-  return {
-    ...(isTaken && { name: `There is a workspace called ${name.trim()} already. Choose another name.` }),
-    ...(backend === 'exec' && cmd.trim() === '' && { cmd: 'Write the command that answers messages.' }),
-  } as { readonly name?: string; readonly cmd?: string }
-}
-
-interface KnownValues {
-  readonly suggested: string
-  readonly path: string | undefined
-}
-
-function toBody(draft: LocalDraft, { suggested, path }: KnownValues) {
-  const { backend, name, role, cmd, model, parentId, permission, allowedTools } = draft
-  const isModelAgent = isAgent(draft)
-  const asks = isModelAgent && permission !== 'ask'
-  const options = {
-    ...(backend === 'exec' && { cmd: cmd.trim() }),
-    ...(asks && permission === 'allowed_tools' && allowedTools.trim() && { allowed_tools: allowedTools.trim() }),
-  }
-  return {
-    name: name.trim() || suggested,
-    runtime: backend,
-    ...(role.trim() && { role: role.trim() }),
-    ...(isModelAgent && model.trim() && { model: model.trim() }),
-    ...(parentId && { parent_id: parentId }),
-    ...(path && { working_dir: path }),
-    ...(asks && { permission }),
-    ...(Object.keys(options).length > 0 && { runtime_config: options }),
-  }
 }

@@ -1,13 +1,16 @@
 /** The agents on the platform's machine. */
 import { useQuery } from '@tanstack/react-query'
+import type { FoundAgentView } from '../../../src/client/canvas-calls.ts'
 import { client } from '../api/client.ts'
-import { type AgentChoice, installedChoices } from './agents.ts'
+import { type AgentChoice, foundChoices } from './agents.ts'
 
 /** A version that is still asked for comes with the next look. */
 const LOOK_AGAIN_MS = 3000
 
 export interface FoundChoices {
   /** Undefined until the first look. */
+  readonly found: readonly FoundAgentView[] | undefined
+  /** Those that are installed. */
   readonly choices: readonly AgentChoice[] | undefined
   readonly error: Error | null
   readonly look: () => void
@@ -23,5 +26,6 @@ export function useAgents(): FoundChoices {
         ? LOOK_AGAIN_MS
         : false,
   })
-  return { choices: data && installedChoices(data), error, look: () => void refetch(), isLooking: isFetching }
+  const choices = data && foundChoices(data).filter(({ isMissing }) => isMissing === undefined)
+  return { found: data, choices, error, look: () => void refetch(), isLooking: isFetching }
 }

@@ -18,4 +18,4 @@ export function useCreate(after: (workspace: WorkspaceSummary & Record<string, u
   })
 }
 
-const openChat = ({ id }: WorkspaceSummary): void => goTo({ workspaceId: id, tab: 'chat' })
+export const openChat = ({ id }: WorkspaceSummary): void => goTo({ workspaceId: id, tab: 'chat' })

@@ -6,6 +6,7 @@ import { printable } from '../../../src/printable.ts'
 import { client } from '../api/client.ts'
 import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
+import { useDraft } from '../ui/use-draft.ts'
 
 export interface NeedActionsProps {
   readonly need: NeedView
@@ -34,7 +35,7 @@ export function NeedActions(props: NeedActionsProps) {
           onClick={() => onAct(() => client.runAction(action))}
           className={action.name === 'always' ? WRAPPED : undefined}
         >
-          {action.name === 'always' && coversOnlySubject(need) ? 'Always allow this' : action.label}
+          {labelOf(need, action)}
           {action.name === 'always' && !coversOnlySubject(need) ? (
             <code className="min-w-0 break-all font-[400] font-mono text-time">
               {printable(need.permission?.would_cover?.pattern ?? '')}
@@ -46,8 +47,15 @@ export function NeedActions(props: NeedActionsProps) {
   )
 }
 
+function labelOf(need: NeedView, { name, label }: NeedView['actions'][number]): string {
+  if (name === 'always' && coversOnlySubject(need)) return 'Always allow this'
+  // The API calls it a replay; the page has one word for it everywhere.
+  return name === 'replay' ? 'Run again' : label
+}
+
 function AnswerForm({ need, isBusy, onAct }: NeedActionsProps) {
-  const [text, setText] = useState('')
+  const draft = useDraft(`answer.${need.id}`, { text: '' })
+  const { text } = draft.value
   // The same id for every try: an answer that was sent twice is one.
   const [messageId] = useState(() => crypto.randomUUID())
   const { workspace_id: workspaceId, task_id: taskId, context_id: contextId } = need
@@ -55,7 +63,11 @@ function AnswerForm({ need, isBusy, onAct }: NeedActionsProps) {
     event.preventDefault()
     const message = { messageId, role: 'ROLE_USER', parts: [{ text: text.trim() }] } as const
     const place = { ...(taskId && { taskId }), ...(contextId && { contextId }) }
-    if (text.trim() !== '') onAct(() => client.sendMessage(workspaceId, { ...message, ...place }, { wait: false }))
+    if (text.trim() === '') return
+    onAct(async () => {
+      await client.sendMessage(workspaceId, { ...message, ...place }, { wait: false })
+      draft.forget()
+    })
   }
   return (
     <form onSubmit={submit} className="flex gap-2">
@@ -65,7 +77,7 @@ function AnswerForm({ need, isBusy, onAct }: NeedActionsProps) {
           hideLabel
           placeholder={`Answer ${need.workspace_name ?? ''}`}
           value={text}
-          onChange={({ target }) => setText(target.value)}
+          onChange={({ target }) => draft.change({ text: target.value })}
         />
       </div>
       <Button type="submit" className="mt-1 h-9" disabled={isBusy || text.trim() === ''}>

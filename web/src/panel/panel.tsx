@@ -16,6 +16,7 @@ import { ErrorBoundary } from '../ui/error-boundary.tsx'
 import { BackIcon, CloseIcon } from '../ui/icons.tsx'
 import { beginSentence } from '../ui/sentence.ts'
 import { Tabs } from '../ui/tabs.tsx'
+import { useUnsavedTabs } from '../ui/use-draft.ts'
 import { TABS } from './tabs.ts'
 
 const PANEL_ID = 'panel-content'
@@ -25,6 +26,7 @@ export function Panel({ workspace, tab }: { readonly workspace: WorkspaceSummary
   const tabs = TABS.filter(({ action }) => action === undefined || may(action))
   const chosen = tabs.find(({ id }) => id === tab) ?? tabs[0]
   const Content = chosen?.content
+  const unsaved = useUnsavedTabs(workspace.id)
   return (
     <aside
       data-panel
@@ -40,6 +42,7 @@ export function Panel({ workspace, tab }: { readonly workspace: WorkspaceSummary
         <Tabs
           label="Views of the workspace"
           tabs={tabs}
+          unsaved={unsaved}
           chosen={chosen?.id ?? ''}
           onChoose={(id) => goTo({ workspaceId: workspace.id, tab: id })}
           panelId={PANEL_ID}

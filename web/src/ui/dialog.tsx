@@ -43,6 +43,19 @@ export function Dialog({ title, onClose, children, actions, wide = false }: Dial
   )
 }
 
+interface FormFooterProps {
+  readonly note: string
+  readonly children: ReactNode
+}
+
+/** The buttons of a long form in a dialog: always in view, at the lower edge. */
+export const FormFooter = ({ note, children }: FormFooterProps) => (
+  <footer className="sticky bottom-0 -mx-5 -mb-5 flex items-center justify-end gap-2 border-line border-t bg-surface px-5 py-3">
+    <p className="mr-auto text-faint text-time max-md:hidden">{note}</p>
+    {children}
+  </footer>
+)
+
 /**
  * Opens a `dialog` element as modal while it is mounted. Escape and a click beside it call `onClose`. The focus then
  * returns to where it was.

@@ -5,13 +5,15 @@ import { classNames } from './class-names.ts'
 export interface TabsProps {
   readonly label: string
   readonly tabs: readonly { readonly id: string; readonly title: string }[]
+  /** The tabs with something that is not saved yet. */
+  readonly unsaved?: ReadonlySet<string>
   readonly chosen: string
   readonly onChoose: (id: string) => void
   /** The id of the element that shows the chosen tab. */
   readonly panelId: string
 }
 
-export function Tabs({ label, tabs, chosen, onChoose, panelId }: TabsProps) {
+export function Tabs({ label, tabs, unsaved, chosen, onChoose, panelId }: TabsProps) {
   const list = useRef<HTMLDivElement>(null)
   // On a phone the row is wider than the screen.
   useEffect(() => {
@@ -53,8 +55,20 @@ export function Tabs({ label, tabs, chosen, onChoose, panelId }: TabsProps) {
           )}
         >
           {title}
+          {unsaved?.has(id) ? <UnsavedMark /> : null}
         </button>
       ))}
     </div>
   )
 }
+
+const UnsavedMark = () => (
+  <>
+    <span
+      aria-hidden="true"
+      title="Not saved yet"
+      className="ml-1.5 inline-block size-1.5 rounded-full bg-accent align-middle"
+    />
+    <span className="sr-only">(not saved yet)</span>
+  </>
+)

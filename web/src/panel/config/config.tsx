@@ -1,10 +1,10 @@
-/** The settings of a workspace: its files, its folder, what is always allowed, and its schedules. Each by role. */
+/** The settings of a workspace: its files, its folder, what it may do, what is always allowed, and its schedules. Each by role. */
 import { useMay } from '../../api/queries.ts'
-import { Section } from '../../ui/section.tsx'
 import type { TabProps } from '../tab.ts'
 import { FileEditor } from './file-editor.tsx'
 import { Rules } from './rules.tsx'
 import { Schedules } from './schedules.tsx'
+import { FolderSetting, PermissionSetting } from './work-settings.tsx'
 
 export function Config({ workspace }: TabProps) {
   const may = useMay()
@@ -33,12 +33,8 @@ export function Config({ workspace }: TabProps) {
           </div>
         ) : null}
         <div className="flex min-w-0 flex-col gap-6 border-line bg-raised p-5 @max-4xl:border-t @4xl:border-l max-md:p-3">
-          {workspace.working_dir && workspace.runtime !== 'external' ? (
-            <Section title="Folder">
-              <p className="break-words font-mono text-second">{workspace.working_dir}</p>
-              <p className="text-faint text-time">{name} works in this folder.</p>
-            </Section>
-          ) : null}
+          <FolderSetting workspace={workspace} />
+          <PermissionSetting workspace={workspace} />
           {may('pending.read') ? <Rules workspace={workspace} /> : null}
           {may('schedule.read') ? <Schedules workspace={workspace} /> : null}
         </div>

@@ -13,6 +13,7 @@ import { Button } from '../../ui/button.tsx'
 import { classNames } from '../../ui/class-names.ts'
 import { Loading } from '../../ui/empty-state.tsx'
 import { ReadFailure } from '../../ui/section.tsx'
+import { keepForm, readForm } from '../../ui/use-draft.ts'
 import { Editor } from './editor.tsx'
 
 /** How often the file is compared with the disk while the tab is open. */
@@ -49,22 +50,10 @@ function LoadedEditor({
   placeholder,
   onDisk,
 }: FileEditorProps & { readonly onDisk: VersionedFile }) {
-  const [base, setBase] = useState(onDisk)
-  const [text, setText] = useState(onDisk.text ?? '')
+  const { base, text, isChanged, setText, take, setBase } = useEditedText({ workspaceId, path, onDisk })
   const [note, setNote] = useState<string>()
-  const isChanged = text !== (base.text ?? '')
   const hasConflict = isChanged && onDisk.version !== base.version
   const check = useFileCheck({ workspaceId, path, text, isChanged })
-  const take = (file: VersionedFile) => {
-    setBase(file)
-    setText(file.text ?? '')
-  }
-  // A file that the user has not touched follows the disk.
-  useEffect(() => {
-    if (isChanged || onDisk.version === base.version) return
-    setBase(onDisk)
-    setText(onDisk.text ?? '')
-  }, [onDisk, isChanged, base.version])
   const save = async (version: string) => {
     setNote(undefined)
     try {
@@ -126,6 +115,40 @@ function LoadedEditor({
       ) : null}
     </section>
   )
+}
+
+interface EditedTextInput {
+  readonly workspaceId: string
+  readonly path: string
+  readonly onDisk: VersionedFile
+}
+
+interface FileDraft {
+  readonly text: string
+  /** What the edit began with. */
+  readonly base: VersionedFile
+}
+
+/** The text in the editor, and the file that it began with. An edit that is not saved is kept until it is. */
+function useEditedText({ workspaceId, path, onDisk }: EditedTextInput) {
+  const name = `${workspaceId}.config.${path}`
+  const fresh = (file: VersionedFile): FileDraft => ({ base: file, text: file.text ?? '' })
+  const [edit, setEdit] = useState(() => readForm<FileDraft>(name) ?? fresh(onDisk))
+  const { base, text } = edit
+  const isChanged = text !== (base.text ?? '')
+  useEffect(() => keepForm(name, isChanged ? { base, text } : undefined), [name, base, text, isChanged])
+  // A file that the user has not touched follows the disk.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `fresh` is new on each render.
+  useEffect(() => {
+    if (!isChanged && onDisk.version !== base.version) setEdit(fresh(onDisk))
+  }, [onDisk, isChanged, base.version])
+  return {
+    ...edit,
+    isChanged,
+    take: (file: VersionedFile) => setEdit(fresh(file)),
+    setBase: (file: VersionedFile) => setEdit((before) => ({ ...before, base: file })),
+    setText: (next: string) => setEdit((before) => ({ ...before, text: next })),
+  }
 }
 
 interface EditorStatusProps {

@@ -5,6 +5,7 @@ import { client, reasonOf } from '../../api/client.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Field, TextArea } from '../../ui/field.tsx'
+import { useDraft } from '../../ui/use-draft.ts'
 import { refresh } from '../refresh.ts'
 
 export interface NewScheduleDialogProps {
@@ -20,9 +21,10 @@ const TIMES = [
 
 export function NewScheduleDialog({ workspace, onClose }: NewScheduleDialogProps) {
   const form = useId()
-  const [text, setText] = useState('')
-  const [cron, setCron] = useState('0 9 * * 1-5')
-  const [zone, setZone] = useState(Intl.DateTimeFormat().resolvedOptions().timeZone)
+  const { value, change, forget } = useDraft(`${workspace.id}.config.schedule`, {
+    ...{ text: '', cron: '0 9 * * 1-5', zone: Intl.DateTimeFormat().resolvedOptions().timeZone },
+  })
+  const { text, cron, zone } = value
   const [problem, setProblem] = useState<string>()
   const save = async (event: FormEvent) => {
     event.preventDefault()
@@ -32,7 +34,12 @@ export function NewScheduleDialog({ workspace, onClose }: NewScheduleDialogProps
     } catch (thrown) {
       return setProblem(reasonOf(thrown))
     }
+    forget()
     refresh(workspace.id, 'schedules')
+    onClose()
+  }
+  const cancel = () => {
+    forget()
     onClose()
   }
   return (
@@ -41,7 +48,7 @@ export function NewScheduleDialog({ workspace, onClose }: NewScheduleDialogProps
       onClose={onClose}
       actions={
         <>
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={cancel}>Cancel</Button>
           <Button variant="ink" type="submit" form={form}>
             Add
           </Button>
@@ -49,24 +56,29 @@ export function NewScheduleDialog({ workspace, onClose }: NewScheduleDialogProps
       }
     >
       <form id={form} onSubmit={save} className="flex flex-col gap-4">
-        <TextArea label="Message" rows={3} value={text} onChange={(event) => setText(event.target.value)} />
+        <TextArea label="Message" rows={3} value={text} onChange={(event) => change({ text: event.target.value })} />
         <div className="flex flex-col gap-2">
           <Field
             label="When"
             value={cron}
-            onChange={(event) => setCron(event.target.value)}
+            onChange={(event) => change({ cron: event.target.value })}
             hint="Minute, hour, day, month, weekday: 0 9 * * 1-5"
             className="font-mono"
           />
           <div className="flex flex-wrap gap-2">
             {TIMES.map((time) => (
-              <Button key={time.cron} onClick={() => setCron(time.cron)}>
+              <Button key={time.cron} onClick={() => change({ cron: time.cron })}>
                 {time.title}
               </Button>
             ))}
           </div>
         </div>
-        <Field label="Time zone" value={zone} onChange={(event) => setZone(event.target.value)} error={problem} />
+        <Field
+          label="Time zone"
+          value={zone}
+          onChange={(event) => change({ zone: event.target.value })}
+          error={problem}
+        />
       </form>
     </Dialog>
   )

@@ -228,7 +228,7 @@ function ReplayButton({ task, refreshId }: { readonly task: DelegatedTaskView; r
       onClick={replay}
       className="shrink-0 rounded-tag font-[550] text-accent max-md:min-h-10"
     >
-      Replay<span className="sr-only">{` ${task.text}`}</span>
+      Run again<span className="sr-only">{` ${task.text}`}</span>
     </button>
   )
 }

@@ -25,7 +25,7 @@ export function DeadLetters({ workspace }: TabProps) {
         {(data) =>
           data.length === 0 ? (
             <p className="text-second text-soft">
-              A message that failed for good waits here until you replay or discard it.
+              A message that failed for good waits here until you run it again or discard it.
             </p>
           ) : (
             <Rows>
@@ -50,8 +50,7 @@ function DeadLetterRow({ letter, workspaceId }: DeadLetterRowProps) {
   const { isBusy, run } = usePanelAction()
   const [isDiscarding, setDiscarding] = useState(false)
   const replay = async () => {
-    if (await run(() => client.replayDeadLetter(workspaceId, letter.id)))
-      showToast(`“${textOf(letter)}” was sent again`)
+    if (await run(() => client.replayDeadLetter(workspaceId, letter.id))) showToast(`“${textOf(letter)}” runs again`)
     refresh(workspaceId, 'dead letters')
   }
   const discard = async () => {
@@ -65,7 +64,7 @@ function DeadLetterRow({ letter, workspaceId }: DeadLetterRowProps) {
         Discard<span className="sr-only">{` “${textOf(letter)}”`}</span>
       </Button>
       <Button disabled={isBusy} onClick={replay}>
-        Replay<span className="sr-only">{` “${textOf(letter)}”`}</span>
+        Run again<span className="sr-only">{` “${textOf(letter)}”`}</span>
       </Button>
     </>
   ) : undefined

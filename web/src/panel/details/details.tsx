@@ -6,11 +6,14 @@ import { client } from '../../api/client.ts'
 import { useMay, usePlatformUrl, useWorkspaces } from '../../api/queries.ts'
 import { writePlace } from '../../app/route.ts'
 import { cardStateOf } from '../../canvas/card-state.ts'
+import { connectCommand } from '../../create/connect-command.ts'
+import { ConnectNotes } from '../../create/connect-notes.tsx'
 import { Chip } from '../../ui/chip.tsx'
 import { CopyButton } from '../../ui/code-block.tsx'
 import { Dot } from '../../ui/dot.tsx'
 import { Section } from '../../ui/section.tsx'
 import { Time } from '../../ui/time.tsx'
+import { PERMISSION_SENTENCES } from '../config/permission-sentences.ts'
 import type { TabProps } from '../tab.ts'
 import { DeadLetters } from './dead-letters.tsx'
 import { Tokens } from './tokens.tsx'
@@ -46,19 +49,16 @@ function Presence({ workspace }: TabProps) {
   )
 }
 
-const PERMISSIONS = {
-  ask: ['asks before it acts', 'It asks you before a command or a change that no rule allows.'],
-  allowed_tools: ['acts within its tools', 'It uses the tools that its settings allow, and asks for no other.'],
-  bypass: ['never asks', 'It runs commands and changes files without asking.'],
-} as const
-
-function PermissionBadge({ workspace: { permission } }: TabProps) {
+function PermissionBadge({ workspace: { id, permission } }: TabProps) {
   if (permission === undefined) return null
-  const [badge, sentence] = PERMISSIONS[permission]
+  const [badge, sentence] = PERMISSION_SENTENCES[permission]
   return (
     <p className="flex flex-wrap items-center gap-2 text-second text-soft">
       <Chip>{badge}</Chip>
       {sentence}
+      <a href={writePlace({ workspaceId: id, tab: 'config' })} className="rounded-tag text-accent">
+        Change it in Config
+      </a>
     </p>
   )
 }
@@ -128,17 +128,19 @@ function Fact({ name, children }: { readonly name: string; readonly children: Re
 }
 
 function Connect({ workspace }: TabProps) {
-  const command = `molecule connect ${workspace.id} --api-url ${usePlatformUrl()}`
+  const url = usePlatformUrl()
+  const command = connectCommand(workspace.id, { url })
   return (
     <Section title="Connect">
       <p className="text-second text-soft">
-        Run this in the folder of the agent, on its own machine. It asks for the token of this workspace
-        (MOLECULE_WORKSPACE_TOKEN); make one below.
+        Run this on the machine of the agent, with a token of this workspace in MOLECULE_WORKSPACE_TOKEN; make one
+        below.
       </p>
       <div className="flex items-center gap-2 rounded-button border border-line bg-raised py-1 pr-1 pl-3">
         <code className="min-w-0 flex-1 break-all font-mono text-second">{command}</code>
         <CopyButton text={command} />
       </div>
+      <ConnectNotes url={url} />
     </Section>
   )
 }

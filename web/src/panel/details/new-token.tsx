@@ -7,6 +7,7 @@ import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Field } from '../../ui/field.tsx'
 import { Select } from '../../ui/select.tsx'
+import { useDraft } from '../../ui/use-draft.ts'
 
 export interface NewTokenDialogProps {
   readonly workspace: WorkspaceSummary
@@ -37,21 +38,26 @@ const EXPIRIES = [
 
 export function NewTokenDialog({ workspace, onClose, onMade }: NewTokenDialogProps) {
   const form = useId()
-  const [name, setName] = useState('')
-  const [role, setRole] = useState<Role>(workspace.runtime === 'external' ? 'workspace' : 'caller')
-  const [expiry, setExpiry] = useState('')
+  const usual: Role = workspace.runtime === 'external' ? 'workspace' : 'caller'
+  const { value, change, forget } = useDraft(`${workspace.id}.details.token`, { name: '', role: usual, expiry: '' })
+  const { name, role, expiry } = value
   const [problem, setProblem] = useState<string>()
   const make = async (event: FormEvent) => {
     event.preventDefault()
     if (name.trim() === '') return setProblem('Write who uses it: “Nightly build”.')
     const reach = role === 'workspace' ? { workspace_id: workspace.id } : { workspaces: [workspace.id] }
     try {
-      onMade(
-        await client.createToken({ name: name.trim(), role, ...reach, ...(expiry !== '' && { expires_in: expiry }) }),
-      )
+      const body = { name: name.trim(), role, ...reach, ...(expiry !== '' && { expires_in: expiry }) }
+      const made = await client.createToken(body)
+      forget()
+      onMade(made)
     } catch (thrown) {
       setProblem(reasonOf(thrown))
     }
+  }
+  const cancel = () => {
+    forget()
+    onClose()
   }
   return (
     <Dialog
@@ -59,7 +65,7 @@ export function NewTokenDialog({ workspace, onClose, onMade }: NewTokenDialogPro
       onClose={onClose}
       actions={
         <>
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={cancel}>Cancel</Button>
           <Button variant="ink" type="submit" form={form}>
             Make it
           </Button>
@@ -67,7 +73,7 @@ export function NewTokenDialog({ workspace, onClose, onMade }: NewTokenDialogPro
       }
     >
       <form id={form} onSubmit={make} className="flex flex-col gap-4">
-        <Field label="Name" value={name} onChange={(event) => setName(event.target.value)} error={problem} />
+        <Field label="Name" value={name} onChange={(event) => change({ name: event.target.value })} error={problem} />
         <fieldset className="flex flex-col gap-2">
           <legend className="pb-1 font-[550] text-second">For</legend>
           {ROLES.map(({ id, title, hint }) => (
@@ -76,7 +82,7 @@ export function NewTokenDialog({ workspace, onClose, onMade }: NewTokenDialogPro
                 type="radio"
                 name="role"
                 checked={role === id}
-                onChange={() => setRole(id)}
+                onChange={() => change({ role: id })}
                 className="mt-1 accent-accent"
               />
               <span>
@@ -86,7 +92,7 @@ export function NewTokenDialog({ workspace, onClose, onMade }: NewTokenDialogPro
             </label>
           ))}
         </fieldset>
-        <Select label="It ends" value={expiry} onChange={setExpiry} options={EXPIRIES} />
+        <Select label="It ends" value={expiry} onChange={(next) => change({ expiry: next })} options={EXPIRIES} />
       </form>
     </Dialog>
   )

@@ -11,6 +11,7 @@ import { Field, TextArea } from '../../ui/field.tsx'
 import { Choice, Loaded, Row, Rows } from '../../ui/section.tsx'
 import { Time } from '../../ui/time.tsx'
 import { showToast } from '../../ui/toasts.tsx'
+import { useDraft } from '../../ui/use-draft.ts'
 import { refresh, usePanelAction, useRefreshOnChange } from '../refresh.ts'
 import type { TabProps } from '../tab.ts'
 
@@ -137,13 +138,14 @@ function MemoryRow({ memory, workspaceId }: { readonly memory: MemoryView; reado
 }
 
 function AddMemory({ workspaceId, namespace }: { readonly workspaceId: string; readonly namespace: Namespace }) {
-  const [text, setText] = useState('')
+  const { value, change, forget } = useDraft(`${workspaceId}.memory.new`, { text: '' })
+  const { text } = value
   const { isBusy, run } = usePanelAction()
   const add = async (event: FormEvent) => {
     event.preventDefault()
     if (text.trim() === '') return
     if (!(await run(() => client.addMemory(workspaceId, { text: text.trim(), namespace, kind: 'memory' })))) return
-    setText('')
+    forget()
     refresh(workspaceId, 'memory')
   }
   return (
@@ -153,7 +155,7 @@ function AddMemory({ workspaceId, namespace }: { readonly workspaceId: string; r
           label="Add a memory"
           rows={3}
           value={text}
-          onChange={(event) => setText(event.target.value)}
+          onChange={(event) => change({ text: event.target.value })}
           hint={
             namespace === 'team'
               ? 'Its parent and all its siblings can read it.'

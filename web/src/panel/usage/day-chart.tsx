@@ -3,8 +3,9 @@ import { costText } from '../../ui/times.ts'
 import { axisOf, knownTokens, shortCount, tokensText, type UsageDay } from './days.ts'
 
 const [WIDTH, HEIGHT] = [400, 150]
-/** At the left there is room for "$0.015". */
-const [LEFT, BOTTOM, TOP] = [48, 24, 18]
+const [BOTTOM, TOP] = [24, 18]
+/** About the width of a character of a label. */
+const CHARACTER_WIDTH = 7
 const CAP_HEIGHT = 8
 /** Labels under the bars; more would overlap. */
 const LABELS_MAX = 6
@@ -16,6 +17,9 @@ export function DayChart({ days }: { readonly days: readonly UsageDay[] }) {
     return (hasCost ? sum.cost_usd : knownTokens(sum)) ?? 0
   }
   const { end, steps } = axisOf(Math.max(0, ...days.map(amountOf)))
+  const labelOf = (step: number) => (hasCost ? axisCost(step) : shortCount(step))
+  // Room for the longest label: "$0.00075" is wider than "$3".
+  const left = Math.max(...steps.map((step) => labelOf(step).length)) * CHARACTER_WIDTH + 12
   const toY = (value: number) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / end)
   const what = hasCost ? 'Cost by day' : 'Tokens by day'
   return (
@@ -24,19 +28,19 @@ export function DayChart({ days }: { readonly days: readonly UsageDay[] }) {
         {steps.map((step) => (
           <g key={step}>
             <line
-              x1={LEFT}
+              x1={left}
               x2={WIDTH}
               y1={toY(step)}
               y2={toY(step)}
               className={step === 0 ? 'stroke-edge' : 'stroke-line'}
             />
-            <text x={LEFT - 8} y={toY(step) + 3.5} textAnchor="end" className="fill-faint text-chip">
-              {hasCost ? axisCost(step) : shortCount(step)}
+            <text x={left - 8} y={toY(step) + 3.5} textAnchor="end" className="fill-faint text-chip">
+              {labelOf(step)}
             </text>
           </g>
         ))}
         {days.map((day, index) => (
-          <Bar key={day.day} day={day} place={placeOf(index, days.length)} y={toY(amountOf(day))} />
+          <Bar key={day.day} day={day} place={placeOf(index, { count: days.length, left })} y={toY(amountOf(day))} />
         ))}
       </svg>
       <figcaption className="text-soft text-time">
@@ -48,7 +52,11 @@ export function DayChart({ days }: { readonly days: readonly UsageDay[] }) {
   )
 }
 
-const axisCost = (usd: number): string => (usd === 0 || usd >= 0.02 ? costText(usd).replace(/\.00$/, '') : `$${usd}`)
+/** Small amounts in full: rounded to cents, two labels of an axis would be the same. */
+const axisCost = (usd: number): string =>
+  usd === 0 || usd >= 0.02
+    ? costText(usd).replace(/\.00$/, '')
+    : `$${usd.toLocaleString('en-US', { maximumSignificantDigits: 3 })}`
 
 const hasCap = ({ sum }: UsageDay): boolean => (sum?.unknown_cost_turns ?? 0) > 0
 
@@ -58,11 +66,11 @@ interface BarPlace {
   readonly hasLabel: boolean
 }
 
-function placeOf(index: number, count: number): BarPlace {
-  const slot = (WIDTH - LEFT) / count
+function placeOf(index: number, { count, left }: { readonly count: number; readonly left: number }): BarPlace {
+  const slot = (WIDTH - left) / count
   const width = Math.min(22, slot * 0.66)
   const every = Math.ceil(count / LABELS_MAX)
-  return { x: LEFT + slot * index + (slot - width) / 2, width, hasLabel: (count - 1 - index) % every === 0 }
+  return { x: left + slot * index + (slot - width) / 2, width, hasLabel: (count - 1 - index) % every === 0 }
 }
 
 function Bar({
