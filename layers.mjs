@@ -58,6 +58,7 @@ export const layerTable = {
         'src/workspaces/tokens.ts',
         'src/inbox/inbox.ts',
         'src/inbox/readers.ts',
+        'src/inbox/message-search.ts',
         'src/inbox/load-readers.ts',
         'src/inbox/owners.ts',
         'src/inbox/delivery.ts',

@@ -227,7 +227,7 @@ export interface ApiAnswers {
     }[]
     readonly next?: string
   }
-  /** The newest messages of a conversation in order, by its id or the context id of people; "before" and "limit" read a page. */
+  /** The newest messages of a conversation in order, by its id, the context id of people, or a message or task of it; "before" and "limit" read a page, "at" the one around a message. */
   readonly 'GET /workspaces/{id}/conversations/{conversation}': {
     readonly id: string
     readonly context_id: string
@@ -271,7 +271,7 @@ export interface ApiAnswers {
       readonly interruptions?: number
       readonly reply?: {
         readonly text: string
-        /** The turn still runs. */
+        /** The turn still runs, or was stopped before its end. */
         readonly partial: boolean
         readonly artifacts: readonly {
           readonly id: string
@@ -294,7 +294,10 @@ export interface ApiAnswers {
         readonly subject?: string
         readonly state: 'started' | 'finished' | 'failed'
         readonly at: string
+        /** Without the time that a person took to answer. */
         readonly duration_ms?: number
+        /** While it runs: how long it has waited for a person. */
+        readonly waited_ms?: number
         /** The files that it changed, where the agent reports them. */
         readonly diffs?: readonly {
           readonly path: string
@@ -330,6 +333,33 @@ export interface ApiAnswers {
     readonly seq: number
     /** Send it to read the messages before these. */
     readonly before?: number
+    /** There are messages after these. */
+    readonly has_newer: boolean
+  }
+  /** The messages that contain "search", or whose answers do, the newest first; "workspace_id", "limit" and "after" read a part. */
+  readonly 'GET /messages': {
+    readonly messages: readonly {
+      readonly id: string
+      readonly task_id: string
+      readonly workspace_id: string
+      readonly conversation_id: string
+      readonly context_id: string
+      readonly principal: string
+      /** Its number in the conversation, from 1. */
+      readonly n: number
+      readonly sender: {
+        readonly kind: string
+        readonly id: string
+        readonly name: string
+        readonly door: string
+      }
+      readonly sent_at: string
+      readonly found_in: 'message' | 'answer'
+      /** The words around the text. */
+      readonly excerpt: string
+    }[]
+    /** There may be more, also where this page is empty. */
+    readonly next?: string
   }
   /** Everything that waits for a person; "workspace_id" filters, "after" reads the next page. */
   readonly 'GET /needs-you': {

@@ -6,6 +6,7 @@ export type FoundAgentView = ApiAnswers['GET /agents']['agents'][number]
 export type FoldersView = ApiAnswers['GET /folders']
 export type ConversationView = ApiAnswers['GET /workspaces/{id}/conversations']['conversations'][number]
 export type ChatView = ApiAnswers['GET /workspaces/{id}/conversations/{conversation}']
+export type MessageHitView = ApiAnswers['GET /messages']['messages'][number]
 export type WorkspaceUsageView = ApiAnswers['GET /workspaces/{id}/usage']
 export type PlatformUsageView = ApiAnswers['GET /usage']
 export type DelegationsView = ApiAnswers['GET /workspaces/{id}/delegations']
@@ -23,6 +24,8 @@ export interface CanvasCalls {
   listConversations(id: string, query?: ConversationsQuery): Promise<ConversationsView>
   /** The newest messages of a conversation, or those before a number. Follow the events from its `seq`. */
   readConversation(id: string, conversation: string, query?: ChatViewQuery): Promise<ChatView>
+  /** A page of the messages with a text, the newest first. Read on with `next`, as of conversations. */
+  searchMessages(query: MessageSearchQuery): Promise<ApiAnswers['GET /messages']>
   workspaceUsage(
     id: string,
     query?: { readonly days?: number; readonly messages?: number },
@@ -45,6 +48,16 @@ export interface ConversationsQuery {
 
 export interface ChatViewQuery {
   readonly before?: number
+  readonly limit?: number
+  /** A message, or a task: the page around it. */
+  readonly at?: string
+}
+
+export interface MessageSearchQuery {
+  readonly search: string
+  /** Absent: in all workspaces. */
+  readonly workspace_id?: string
+  readonly after?: string
   readonly limit?: number
 }
 
@@ -71,6 +84,7 @@ export function canvasCalls(call: (request: CanvasRequest) => Promise<unknown>):
         'GET /workspaces/{id}/conversations/{conversation}',
         withQuery(`${workspaceAt(id)}/conversations/${encodeURIComponent(conversation)}`, { ...query }),
       ),
+    searchMessages: (query) => send('GET /messages', withQuery('/messages', { ...query })),
     workspaceUsage: (id, query = {}) =>
       send('GET /workspaces/{id}/usage', withQuery(`${workspaceAt(id)}/usage`, query)),
     platformUsage: (days) => send('GET /usage', withQuery('/usage', { days })),

@@ -3,6 +3,7 @@ import type { Artifact, Part, TaskState } from '../protocol/a2a.ts'
 import type { FileDiff } from '../protocol/file-diff.ts'
 import type { Sender } from '../protocol/request.ts'
 import type { Spending } from '../usd.ts'
+import type { MessageHitPage, MessageSearch } from './message-search.ts'
 
 // ---- activity
 
@@ -24,7 +25,7 @@ export interface ActivityQuery {
 export interface ActivityEntry {
   readonly seq: number
   readonly atMs: number
-  /** status, reply, retry, late, tool, progress, artifact, permission, rule, delegated, or the type of a note. */
+  /** status, reply, partial, retry, late, tool, progress, artifact, permission, rule, delegated, or the type of a note. */
   readonly type: string
   readonly taskId?: string
   readonly state?: string
@@ -142,11 +143,13 @@ export interface ConversationPage {
 
 export interface ChatQuery {
   readonly workspaceId: string
-  /** Its id, or the context id of a conversation of people. */
+  /** Its id, the context id of a conversation of people, or the id of a message or task of it. */
   readonly conversation: string
   readonly limit: number
   /** Only messages before this number. */
   readonly before?: number
+  /** The page has this message in its middle: its id, or that of its task. */
+  readonly at?: string
   /** The reader is an owner: show what the program printed when it failed. */
   readonly detail: boolean
 }
@@ -157,8 +160,10 @@ export interface ChatTool {
   readonly state: 'started' | 'finished' | 'failed'
   readonly diffs?: readonly FileDiff[]
   readonly atMs: number
-  /** Absent where its end is not known. */
+  /** Absent where its end is not known. Without the time that a person took to answer. */
   readonly durationMs?: number
+  /** While it runs: how long it has waited for a person. */
+  readonly waitedMs?: number
 }
 
 /** A permission that the running turn asks for. */
@@ -209,6 +214,8 @@ export interface ConversationMessage {
 }
 
 export interface ChatPage {
+  /** There are messages after these. */
+  readonly hasNewer: boolean
   readonly id: string
   readonly contextId: string
   readonly principal: string
@@ -224,6 +231,8 @@ export interface ChatPage {
 export interface Conversations {
   list(query: ConversationQuery): Promise<ConversationPage>
   read(query: ChatQuery): Promise<ChatPage>
+  /** Every stored message and answer with a text, the newest message first. */
+  search(query: MessageSearch): Promise<MessageHitPage>
 }
 
 // ---- the story of one message

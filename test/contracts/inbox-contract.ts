@@ -22,6 +22,7 @@ import { recoverTests } from './inbox/recover.ts'
 import { replyChunkTests } from './inbox/reply-chunks.ts'
 import { retentionTests } from './inbox/retention.ts'
 import { ruleTests } from './inbox/rules.ts'
+import { searchTests } from './inbox/search.ts'
 import { sendAndWaitTests } from './inbox/send-and-wait.ts'
 import { settleTests } from './inbox/settle.ts'
 import { storyTests } from './inbox/story.ts'
@@ -49,6 +50,7 @@ export function inboxContract(underTest: StoreUnderTest): void {
     delegationTests(harness)
     delegationResultTests(harness)
     pageTests(harness)
+    searchTests(harness)
     pendingAskTests(harness)
     ruleTests(harness)
     needTests(harness)

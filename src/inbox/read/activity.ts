@@ -187,7 +187,7 @@ type EntryBody = Omit<ActivityEntry, 'seq' | 'atMs' | 'taskId'>
 function toEntryBody(item: LogItem, replyParts: readonly Part[] | undefined): EntryBody | undefined {
   if (item.t === 'status') return { type: 'status', state: item.state, ...textOf(item.parts) }
   if (item.t === 'reset') return { type: 'retry' }
-  if (item.t === 'reply') return { type: 'reply', ...textOf(replyParts) }
+  if (item.t === 'reply') return { type: item.partial === true ? 'partial' : 'reply', ...textOf(replyParts) }
   if (item.t === 'late') return { type: 'late', ...textOf(item.parts) }
   if (item.t === 'note') return { type: item.type, text: item.text, by: item.by }
   if (item.t === 'permission') return permissionBody(item)

@@ -4,7 +4,7 @@
  * a reader that follows the log from there has the same chat as one that was there all the time.
  */
 import { MoleculeError } from '../../errors.ts'
-import type { Part } from '../../protocol/a2a.ts'
+import type { Part, TaskState } from '../../protocol/a2a.ts'
 import { restoreEnvelope } from '../../protocol/envelope.ts'
 import type { Sender } from '../../protocol/request.ts'
 import { DAMAGED, readReplyIfWhole, type StoredReply } from '../../protocol/stored-reply.ts'
@@ -27,6 +27,7 @@ interface ConversationRow {
   id: string
   context_id: string
   principal: string
+  last_n: number
   seq: number
 }
 
@@ -39,6 +40,8 @@ interface ChatRow extends ChatStateRow {
   envelope: string
   sender: string
   reply: string | null
+  /** 1 when a turn of it has begun. */
+  begun: number
   admitted_at: number
   started_at: number
   settled_at: number | null
@@ -50,17 +53,19 @@ interface ChatRow extends ChatStateRow {
   discarded_at: number | null
 }
 
-const CONVERSATION = `select c.id, c.context_id, c.principal, l.seq from conversations c
+const CONVERSATION = `select c.id, c.context_id, c.principal, c.last_n, l.seq from conversations c
   join workspace_load l on l.workspace_id = c.workspace_id where c.workspace_id = $1`
 const BY_ID = `${CONVERSATION} and c.id = $2`
 /** A conversation whose context its sender named has another id. */
 const BY_CONTEXT = `${CONVERSATION} and c.principal = 'people' and c.context_id = $2 and c.id <> c.context_id`
+/** A link that knows only the message or its task. */
+const BY_MESSAGE = `${CONVERSATION} and c.id = (select q.conversation_id from messages q where q.id = $2)`
 
 /**
  * SQLite copies every column that a query with a window or an order uses: envelope and reply stay outside of both.
  * PostgreSQL refused every first page without the cast: `n` is an integer there, and `$2` may be larger.
  */
-const PAGE = `select m.id, m.workspace_id, m.conversation_id, m.task_id, m.n, m.envelope, m.sender, m.reply, m.state, m.parks,
+const PAGE = `select m.id, m.workspace_id, m.conversation_id, m.task_id, m.n, m.envelope, m.sender, m.reply, m.state, m.begun, m.parks,
     m.failures, m.losses, m.ready_at, m.admitted_at, coalesce(m.leased_at, m.admitted_at) as started_at, m.settled_at,
     m.replayed_as, m.discarded_at, t.state as task_state, t.status_message, t.updated_at as task_changed_at,
     now_ms() as now,
@@ -76,10 +81,9 @@ const PAGE = `select m.id, m.workspace_id, m.conversation_id, m.task_id, m.n, m.
   join conversations c on c.id = m.conversation_id`
 
 export function* readChat(query: ChatQuery): Transaction<ChatPage> {
-  const { workspaceId, conversation: wanted, before = Number.MAX_SAFE_INTEGER, limit, detail } = query
-  const [byId] = yield* sql<ConversationRow>(BY_ID, [workspaceId, wanted])
-  const [conversation] = byId ? [byId] : yield* sql<ConversationRow>(BY_CONTEXT, [workspaceId, wanted])
-  if (conversation === undefined) throw new MoleculeError('not_found', `there is no conversation ${wanted}`)
+  const { limit, detail } = query
+  const conversation = yield* findConversation(query)
+  const before = yield* pageEnd(conversation.id, query)
   const rows = (yield* sql<ChatRow>(PAGE, [conversation.id, before, limit])).toSorted((a, b) => a.n - b.n)
   const budget = createByteBudget(PAGE_BYTES_MAX)
   const messages: ConversationMessage[] = []
@@ -95,12 +99,31 @@ export function* readChat(query: ChatQuery): Transaction<ChatPage> {
   ])
   return {
     id: conversation.id,
+    hasNewer: (rows.at(-1)?.n ?? 0) < conversation.last_n,
     contextId: conversation.context_id,
     principal: conversation.principal,
     messages: messages.toReversed(),
     seq: conversation.seq,
     ...(earlier !== undefined && { before: first }),
   }
+}
+
+function* findConversation({ workspaceId, conversation: wanted }: ChatQuery): Transaction<ConversationRow> {
+  for (const find of [BY_ID, BY_CONTEXT, BY_MESSAGE]) {
+    const [found] = yield* sql<ConversationRow>(find, [workspaceId, wanted])
+    if (found !== undefined) return found
+  }
+  throw new MoleculeError('not_found', `there is no conversation ${wanted}`)
+}
+
+const PLACE_OF = `select m.n from messages m where m.conversation_id = $1 and (m.id = $2 or m.task_id = $2)
+  order by case when m.id = $2 then 0 else 1 end, m.n desc limit 1`
+
+/** The number that the page ends before. A message that is no longer kept has no page of its own. */
+function* pageEnd(id: string, { before = Number.MAX_SAFE_INTEGER, at, limit }: ChatQuery): Transaction<number> {
+  if (at === undefined) return before
+  const [place] = yield* sql<{ n: number }>(PLACE_OF, [id, at])
+  return place === undefined ? before : place.n + Math.ceil(limit / 2)
 }
 
 interface ChatContext {
@@ -121,7 +144,7 @@ function* toChatMessage(row: ChatRow, context: ChatContext): Transaction<Convers
   // A message whose processes are being stopped has ended for its sender when the task was cancelled. No event tells the
   // page of the later settle, so the time of that one would never be shown.
   const endedAtMs = row.settled_at ?? (row.state === 'stopping' ? row.task_changed_at : undefined)
-  const hasRun = row.state !== 'queued' && row.state !== 'answer'
+  const hasRun = row.state !== 'queued' && row.state !== 'answer' && (state !== 'stopped' || row.begun === 1)
   return {
     ...{ id: row.id, taskId: row.task_id, n: row.n, senderMessageId: message.messageId, state },
     sender: JSON.parse(row.sender) as Sender,
@@ -136,7 +159,9 @@ function* toChatMessage(row: ChatRow, context: ChatContext): Transaction<Convers
     ...(isDamaged && { reason: DAMAGED }),
     ...(status?.code !== undefined && { code: status.code }),
     ...(context.detail && status?.detail !== undefined && { detail: status.detail }),
-    ...(reply !== undefined && { reply: { ...withoutSaid(reply), isPartial: row.reply === null } }),
+    ...(reply !== undefined && {
+      reply: { ...withoutSaid(reply), isPartial: row.reply === null || state === 'stopped' },
+    }),
     ...tools,
     ...(used !== undefined && used.turns > 0 && { usage: toSum(used) }),
     ...(ask !== undefined && { ask }),
@@ -195,9 +220,11 @@ function* readTools(
 
 /** Joins the beginning of each tool with its end. A new attempt begins anew. */
 function toTools(log: readonly { readonly atMs: number; readonly items: readonly LogItem[] }[]): ChatTool[] {
-  const tools: ChatTool[] = []
+  const tools: (ChatTool & { readonly waitedBeforeMs: number })[] = []
+  const waits = createWaits()
   for (const { atMs, items } of log) {
     for (const item of items) {
+      if (item.t === 'status') waits.add(item.state, atMs)
       if (item.t === 'reset') tools.length = 0
       if (item.t !== 'turn' || item.event.type !== 'tool') continue
       const { type: _type, state, ...use } = item.event
@@ -205,11 +232,29 @@ function toTools(log: readonly { readonly atMs: number; readonly items: readonly
         (tool) => tool.state === 'started' && tool.name === use.name && (use.subject ?? tool.subject) === tool.subject,
       )
       const begun = state === 'started' ? undefined : tools[index]
-      if (begun === undefined) tools.push({ ...use, state, atMs })
-      else tools[index] = { ...begun, ...use, state, durationMs: atMs - begun.atMs }
+      const waitedMs = waits.untilMs(atMs)
+      if (begun === undefined) tools.push({ ...use, state, atMs, waitedBeforeMs: waitedMs })
+      else tools[index] = { ...begun, ...use, state, durationMs: atMs - begun.atMs - (waitedMs - begun.waitedBeforeMs) }
     }
   }
-  return tools
+  return tools.map(({ waitedBeforeMs, ...tool }) => {
+    const waitedMs = waits.untilMs(0) - waitedBeforeMs
+    return tool.state === 'started' && waitedMs > 0 ? { ...tool, waitedMs } : tool
+  })
+}
+
+/** The time that a turn has waited for a person: nothing of it is the time of a tool. */
+function createWaits() {
+  let endedMs = 0
+  let sinceMs: number | undefined
+  const untilMs = (atMs: number) => endedMs + (sinceMs === undefined ? 0 : Math.max(0, atMs - sinceMs))
+  return {
+    untilMs,
+    add(state: TaskState, atMs: number) {
+      endedMs = untilMs(atMs)
+      sinceMs = state === 'TASK_STATE_AUTH_REQUIRED' || state === 'TASK_STATE_INPUT_REQUIRED' ? atMs : undefined
+    },
+  }
 }
 
 interface AskRow {

@@ -56,6 +56,23 @@ const text = (delta: string): LogItem[] => [turn({ type: 'text', delta })]
 const large = (bytes: number, make: (filler: string) => LogItem[]): LogItem[] =>
   make('x'.repeat(bytes - JSON.stringify(make('')).length))
 
+const status = (state: 'TASK_STATE_AUTH_REQUIRED' | 'TASK_STATE_WORKING'): LogItem[] => [{ t: 'status', state }]
+
+test('CV-2 the time of a tool is without the time that a person took to answer', async (t) => {
+  const { log, tools } = await openChat(t, ['leased'])
+  await log('m1', [tool('Bash', 'started', 'make'), status('TASK_STATE_AUTH_REQUIRED')])
+  await log('m1', [status('TASK_STATE_WORKING')], { at_ms: NOON_MS + 60_002 })
+  assert.equal((await tools('m1')).tools?.[0]?.waitedMs, 60_000)
+  await log('m1', [tool('Bash', 'finished', 'make')], { at_ms: NOON_MS + 60_005 })
+  await log('m1', [tool('Read', 'started', 'a')], { at_ms: NOON_MS + 60_006 })
+  await log('m1', [tool('Read', 'finished', 'a')], { at_ms: NOON_MS + 60_008 })
+  const shown = (await tools('m1')).tools?.map(({ name, durationMs, waitedMs }) => [name, durationMs, waitedMs])
+  assert.deepEqual(shown, [
+    ['Bash', 4, undefined],
+    ['Read', 2, undefined],
+  ])
+})
+
 test('CV-2 a tool has the end with its name and subject, and the time that it took', async (t) => {
   const { log, tools } = await openChat(t, ['leased'])
   await log('m1', [

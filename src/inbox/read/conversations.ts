@@ -3,14 +3,13 @@
  * message: so the index of tasks gives the order, and each conversation comes once. A page ends at a number of rows, of
  * tasks looked at, or of bytes searched; the reader goes on from the cursor.
  */
-import { restoreEnvelope } from '../../protocol/envelope.ts'
 import type { Sender } from '../../protocol/request.ts'
-import { readReplyIfWhole } from '../../protocol/stored-reply.ts'
 import { readTimeCursor, writeTimeCursor } from '../../store/page-budget.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
 import type { ConversationPage, ConversationQuery, ConversationSummary, Conversations } from '../readers.ts'
 import { type ChatStateRow, chatStateOf } from './chat-state.ts'
 import { readChat } from './conversation-messages.ts'
+import { likePattern, messageTextOf, replyTextOf, searchMessages } from './message-search.ts'
 import { truncate } from './truncate.ts'
 
 /** Tasks that one page looks at. */
@@ -28,6 +27,7 @@ const TITLE_ENVELOPE_BYTES_MAX = 16 * 1024
 export const createConversations = (store: Store): Conversations => ({
   list: (query) => store.read(() => listConversations(query)),
   read: (query) => store.read(() => readChat(query)),
+  search: (query) => searchMessages(store, query),
 })
 
 interface ListedRow extends ChatStateRow {
@@ -94,14 +94,9 @@ function* summarize(row: ListedRow): Transaction<ConversationSummary> {
 
 function titleOf({ envelope, bytes }: FirstRow): string {
   if (envelope === null) return `a message of ${Math.ceil(bytes / 1024)} KB`
-  const words = textOf(envelope).replaceAll(/\s+/g, ' ').trim()
+  const words = messageTextOf(envelope).replaceAll(/\s+/g, ' ').trim()
   return words === '' ? 'a message without text' : truncate(words, TITLE_CHARACTERS_MAX)
 }
-
-const textOf = (envelope: string): string =>
-  restoreEnvelope(envelope)
-    .message.parts.map(({ text = '' }) => text)
-    .join(' ')
 
 const SEARCHED = `from messages m where m.conversation_id = $1 and m.n > $2 and octet_length(m.envelope) <= ${SEARCHED_TEXT_BYTES_MAX}`
 const SHORT_REPLY = `case when octet_length(m.reply) <= ${SEARCHED_TEXT_BYTES_MAX} then m.reply end`
@@ -110,22 +105,14 @@ const MATCHING = `select m.id, m.envelope, ${SHORT_REPLY} as reply ${SEARCHED}
     and (lower(m.envelope) like $3 escape '!' or lower(${SHORT_REPLY}) like $3 escape '!')
   order by m.n desc limit ${MATCHES_READ_MAX}`
 
-/**
- * The database finds texts that seem to match; those are parsed, because a stored text also has names of fields. SQLite
- * knows capital letters only of ASCII, so other letters match anything there.
- */
 function* matches(row: ListedRow, search: string, budget: { bytesLeft: number }): Transaction<boolean> {
   const wanted = search.toLowerCase()
   const after = row.last_n - SEARCHED_MESSAGES
   const [size] = yield* sql<{ bytes: number | null }>(SEARCHED_BYTES, [row.id, after])
   budget.bytesLeft -= Number(size?.bytes ?? 0)
-  const escaped = JSON.stringify(wanted).slice(1, -1).replaceAll(/[!%_]/g, '!$&')
-  const pattern = `%${escaped.replaceAll(/[^ -~]+/g, '%')}%`
+  const pattern = likePattern(wanted)
   const found = yield* sql<{ id: string; envelope: string; reply: string | null }>(MATCHING, [row.id, after, pattern])
   return found.some(({ id, envelope, reply }) =>
-    `${textOf(envelope)}\n${reply === null ? '' : replyTextOf(reply, id)}`.toLowerCase().includes(wanted),
+    `${messageTextOf(envelope)}\n${reply === null ? '' : replyTextOf(reply, id)}`.toLowerCase().includes(wanted),
   )
 }
-
-const replyTextOf = (reply: string, messageId: string): string =>
-  (readReplyIfWhole(reply, messageId)?.parts ?? []).map(({ text = '' }) => text).join(' ')

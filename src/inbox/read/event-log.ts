@@ -15,8 +15,8 @@ export type LogItem =
   | ({ readonly t: 'status'; readonly state: TaskState } & Partial<StatusMessage>)
   /** A new attempt begins: the partial reply so far is void. */
   | { readonly t: 'reset' }
-  /** The whole reply; its content is stored with the message. */
-  | { readonly t: 'reply' }
+  /** The whole reply, or what a cancelled turn had written of it; its content is stored with the message. */
+  | { readonly t: 'reply'; readonly partial?: true }
   /** A result that came after a takeover; kept for the owner, never the reply. */
   | { readonly t: 'late'; readonly parts: readonly Part[] }
   | { readonly t: 'turn'; readonly event: TurnEvent }

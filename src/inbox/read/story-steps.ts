@@ -130,7 +130,8 @@ function createStepBuilder(message: StoryMessageRow, from: StoryCursor, isOwner:
   const add: StepBuilder['add'] = (atMs, item, row) => {
     if (item.t === 'late')
       say(atMs, 'late', 'a result came after another attempt had taken over; it was kept and not used')
-    if (item.t === 'reply') end(atMs, 'answered', `attempt ${attempt} gave the answer`)
+    if (item.t === 'reply' && item.partial === true) say(atMs, 'partial', 'what it had written of the answer is kept')
+    else if (item.t === 'reply') end(atMs, 'answered', `attempt ${attempt} gave the answer`)
     if (item.t === 'turn') addTurn(atMs, item.event)
     if (item.t === 'permission') say(atMs, 'permission', permissionText(item, isOwner))
     if (item.t === 'delegated') say(atMs, 'delegated', delegatedText(item, isOwner))

@@ -1,18 +1,20 @@
 /**
  * Cancelling: cancel or settle wins, whichever commits first. The task is cancelled at once. A running message becomes
  * `stopping` and its conversation stays leased until the worker settles, so that the next turn cannot meet the old
- * process in one session.
+ * process in one session. What it has written so far becomes its reply, marked as partial.
  */
 import { MoleculeError } from '../../errors.ts'
 import { isFinal } from '../../protocol/a2a.ts'
+import { writeReply } from '../../protocol/stored-reply.ts'
 import { sql, type Transaction, together } from '../../store/store.ts'
 import type { LeaseKey, TaskView } from '../inbox.ts'
 import { refreshReadiness } from '../lease/conversation-readiness.ts'
 import { LEASE_COLUMNS, type LeaseRow, toLeaseKey } from '../lease/lease-rows.ts'
 import { lockWorkspace } from '../lease/lock-workspace.ts'
-import { recordChange } from '../read/event-log.ts'
+import { type LogItem, recordChange } from '../read/event-log.ts'
 import { messagesOfTask } from '../read/task-messages.ts'
 import { findTask, taskNotFound } from '../read/tasks.ts'
+import { partialReplyOf, type StoppedTurn } from './partial-reply.ts'
 import type { StatusMessage } from './status-message.ts'
 import { setTaskState } from './task-state.ts'
 
@@ -37,14 +39,15 @@ export function* cancel(taskId: string, view: TaskView, status?: StatusMessage):
      where ${messagesOfTask('messages', '$1')} and state = 'queued' returning id`,
     [taskId],
   )
-  const [running] = yield* sql<LeaseRow & { worker: string }>(
-    `select c.worker, ${LEASE_COLUMNS} from messages m join conversations c on c.id = m.conversation_id
+  const [running] = yield* sql<LeaseRow & { worker: string; appended: number }>(
+    `select c.worker, m.appended, ${LEASE_COLUMNS} from messages m join conversations c on c.id = m.conversation_id
      where ${messagesOfTask('m', '$1')} and m.state = 'leased'`,
     [taskId],
   )
-  if (running !== undefined) yield* sql(`update messages set state = 'stopping' where id = $1`, [running.message_id])
+  const partial = running === undefined ? [] : yield* stopMessage(running)
   const messageId = running?.message_id ?? queued[0]?.id ?? (yield* lastMessage(taskId))
-  const entries = [{ taskId, messageId, items: [{ t: 'status', state: 'TASK_STATE_CANCELED', ...status } as const] }]
+  const items: LogItem[] = [...partial, { t: 'status', state: 'TASK_STATE_CANCELED', ...status }]
+  const entries = [{ taskId, messageId, items }]
   // An agent that cancels its own delegation needs no message about it.
   if (view.principal === task.principal) yield* sql(FORGET_CHILDREN, [taskId])
   yield* together([
@@ -54,6 +57,14 @@ export function* cancel(taskId: string, view: TaskView, status?: StatusMessage):
   ])
   if (running === undefined) return { workspaceId }
   return { workspaceId, running: { key: toLeaseKey(running), worker: running.worker } }
+}
+
+/** Returns what the log says of the text that is kept. */
+function* stopMessage(turn: StoppedTurn): Transaction<LogItem[]> {
+  const reply = yield* partialReplyOf(turn)
+  const stored = reply === undefined ? null : writeReply(reply)
+  yield* sql(`update messages set state = 'stopping', reply = $2 where id = $1`, [turn.message_id, stored])
+  return reply === undefined ? [] : [{ t: 'reply', partial: true }]
 }
 
 const FORGET_CHILDREN = `update messages set child_open = 0 where ${messagesOfTask('messages', '$1')} and child_open = 1`

@@ -189,12 +189,13 @@ function* recordDead(key: LeaseKey, { failure, artifacts = [] }: Dead): Transact
   return { again: false, writes: [counted], items, waiting: 1 - ended }
 }
 
+/** Without a reply a cancelled message keeps the partial one that its cancel has stored. */
 const closeMessage = (
   key: LeaseKey,
   { state, outcome, reply }: { state: 'done' | 'canceled'; outcome: Outcome['type']; reply?: string },
 ): Statement =>
   statement(
-    `update messages set state = $2, outcome = $3, reply = $4, settled_at = now_ms(), settled_epoch = $5,
+    `update messages set state = $2, outcome = $3, reply = coalesce($4, reply), settled_at = now_ms(), settled_epoch = $5,
        suspended = 0 where id = $1`,
     [key.messageId, state, outcome, reply ?? null, key.epoch],
   )

@@ -93,8 +93,14 @@ const MISSING_REPLIES: Readonly<Record<string, string>> = {
 
 /** The message and its reply. */
 export function exchangeOf({ id, state, envelope, reply }: HistoryRow): readonly [Message, Message] {
-  const parts = reply === null ? [{ text: MISSING_REPLIES[state] ?? '' }] : replyParts(reply, id)
+  const parts = reply === null ? [{ text: MISSING_REPLIES[state] ?? '' }] : writtenParts(reply, { id, state })
   return [restoreEnvelope(envelope).message, { messageId: `${id}.reply`, role: 'ROLE_AGENT', parts }]
+}
+
+/** After what a cancelled turn had written stands that it is not whole. */
+function writtenParts(reply: string, { id, state }: { id: string; state: string }): readonly Part[] {
+  const parts = replyParts(reply, id)
+  return state === 'canceled' ? [...parts, { text: `\n\n${MISSING_REPLIES['canceled']}` }] : parts
 }
 
 function replyParts(text: string, messageId: string): readonly Part[] {

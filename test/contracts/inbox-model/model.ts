@@ -218,7 +218,10 @@ export function cancel(task: ModelTask): 'canceled' | 'not_cancelable' {
   if (isFinal(task)) return task.state === 'TASK_STATE_CANCELED' ? 'canceled' : 'not_cancelable'
   for (const message of task.messages) {
     if (message.state === 'queued') Object.assign(message, { state: 'canceled', outcome: 'stopped' })
-    if (message.state === 'leased') message.state = 'stopping'
+    if (message.state !== 'leased') continue
+    message.state = 'stopping'
+    // What it has written stays. Each event of the model is one letter.
+    if (message.appended > 0) message.reply = 'x'.repeat(message.appended)
   }
   task.state = 'TASK_STATE_CANCELED'
   return 'canceled'

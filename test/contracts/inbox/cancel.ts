@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { findDirectives } from '../../../src/inbox/lease/directives.ts'
 import { letterTo } from '../../fakes/letters.ts'
-import { done, hasCode, type InboxHarness } from './harness.ts'
+import { done, failure, hasCode, type InboxHarness } from './harness.ts'
 
 export function cancelTests(harness: InboxHarness): void {
   test('IN-8 a waiting message that is cancelled never runs, and those behind it move up', async () => {
@@ -62,5 +62,85 @@ export function cancelTests(harness: InboxHarness): void {
       await harness.local.inbox.settle(lease, { type: 'stopped' })
       assert.deepEqual(await found(), [])
     })
+  })
+
+  const text = (delta: string) => ({ type: 'text', delta }) as const
+  const chatOf = async (id: string) => {
+    const query = { workspaceId: id, conversation: 'c', limit: 10, detail: true }
+    return (await harness.local.conversations.read(query)).messages
+  }
+  const activityOf = async (id: string) => {
+    const { entries } = await harness.local.activity.read({ workspaceId: id, sinceSeq: 0, limit: 100 })
+    return entries.filter(({ type }) => type === 'partial' || type === 'reply')
+  }
+
+  test('CV-8 IN-8 what a cancelled turn has written stays, marked as partial, when its pieces are pruned', async () => {
+    const id = await harness.workspace()
+    await harness.withWorker(id, async (worker) => {
+      const { taskId } = await harness.local.reception.admit(letterTo(id, { contextId: 'c' }))
+      const first = await worker.lease()
+      const retry = { type: 'retry', failure, afterMs: 0, reason: 'failure', interrupted: false } as const
+      await harness.local.inbox.append(first, { from: 1, events: [text('of an attempt that failed')] })
+      await harness.local.inbox.settle(first, retry)
+      const lease = await worker.lease()
+      const parts = [{ raw: 'AQI=', mediaType: 'image/png' }]
+      const file = {
+        type: 'artifact',
+        artifact: { artifactId: 'plot', parts },
+        append: false,
+        lastChunk: true,
+      } as const
+      await harness.local.inbox.append(lease, { from: 1, events: [text('The cause '), file] })
+      await harness.local.inbox.append(lease, { from: 3, events: [text('is')] })
+      const canceled = await harness.local.reception.cancel(taskId)
+      assert.equal(canceled.status.state, 'TASK_STATE_CANCELED')
+      await harness.local.inbox.append(lease, { from: 4, events: [text(' unseen')] })
+      await harness.local.inbox.settle(lease, { type: 'stopped' })
+      await harness.sql('delete from events where task_id = $1 and delta = 1', taskId)
+      const [plot, reply, ...more] = (await harness.local.reception.task(taskId))?.artifacts ?? []
+      assert.deepEqual(
+        [plot?.artifactId, reply?.parts, reply?.metadata],
+        ['plot', [{ text: 'The cause is' }], { partial: true }],
+      )
+      assert.deepEqual([more, canceled.artifacts], [[], [plot, reply]])
+      const [message] = await chatOf(id)
+      assert.deepEqual([message?.state, message?.reply?.parts], ['stopped', [{ text: 'The cause is' }]])
+      assert.equal(message?.reply?.isPartial, true)
+      assert.deepEqual(
+        (await activityOf(id)).map((entry) => [entry.type, entry.text]),
+        [['partial', 'The cause is']],
+      )
+    })
+  })
+
+  test('CV-8 IN-8 a follower of a cancelled task gets its partial reply closed before the end, and no text after it', async () => {
+    const id = await harness.workspace()
+    await harness.withWorker(id, async (worker) => {
+      const { taskId } = await harness.local.reception.admit(letterTo(id, { contextId: 'c' }))
+      const lease = await worker.lease()
+      await harness.local.inbox.append(lease, { from: 1, events: [text('half ')] })
+      await harness.local.reception.cancel(taskId)
+      await harness.local.inbox.settle(lease, { type: 'stopped' })
+      const seen: unknown[] = []
+      for await (const { wire } of harness.local.reception.follow(
+        taskId,
+        { afterSeq: 0 },
+        AbortSignal.timeout(20_000),
+      )) {
+        for (const { artifactUpdate, statusUpdate } of wire) {
+          if (artifactUpdate) seen.push([artifactUpdate.artifact.parts[0]?.text, artifactUpdate.lastChunk])
+          else seen.push(statusUpdate?.status.state)
+        }
+      }
+      assert.deepEqual(seen.slice(-3), [['half ', false], ['', true], 'TASK_STATE_CANCELED'])
+    })
+  })
+
+  test('CV-8 a message that was cancelled in the queue has neither begun nor an answer', async () => {
+    const id = await harness.workspace()
+    const { taskId } = await harness.local.reception.admit(letterTo(id, { contextId: 'c' }))
+    await harness.local.reception.cancel(taskId)
+    const [message] = await chatOf(id)
+    assert.deepEqual([message?.state, message?.startedAtMs, message?.reply], ['stopped', undefined, undefined])
   })
 }

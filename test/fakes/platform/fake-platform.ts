@@ -2,7 +2,6 @@
  * The dependencies of a door, in memory: a reception whose tasks do what the text of their message says, workspaces and
  * tokens in maps. They keep the contracts of the real ones as far as a door can see, and remember the letters.
  */
-
 import { systemClock } from '../../../src/clock.ts'
 import type { PushContext } from '../../../src/doors/http/a2a/push-methods.ts'
 import type { WorkspaceRoutesContext } from '../../../src/doors/http/routes/route.ts'
@@ -117,6 +116,7 @@ const NO_WORKSPACE_CONTEXT: WorkspaceRoutesContext = {
   conversations: {
     list: ({ workspaceId }) => rejectNotFound(workspaceId),
     read: ({ workspaceId }) => rejectNotFound(workspaceId),
+    search: async () => ({ hits: [] }),
   },
   stories: { find: async () => undefined, trees: async () => ({ trees: [] }) },
   registry: {

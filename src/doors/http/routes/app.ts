@@ -33,6 +33,7 @@ import { inboxRoutes } from './inbox.ts'
 import { loginRoutes } from './login.ts'
 import { mcpRoutes } from './mcp.ts'
 import { memoryRoutes } from './memories.ts'
+import { messageRoutes } from './messages.ts'
 import { metricsRoutes } from './metrics.ts'
 import { needsYouRoutes } from './needs-you.ts'
 import { describeApi, type OpenApiDocument } from './openapi.ts'
@@ -63,6 +64,7 @@ export const ROUTES: readonly Route[] = [
   ...artifactRoutes,
   ...activityRoutes,
   ...conversationRoutes,
+  ...messageRoutes,
   ...eventRoutes,
   ...deadLetterRoutes,
   ...needsYouRoutes,

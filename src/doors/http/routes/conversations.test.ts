@@ -64,11 +64,19 @@ test('CV-2 the conversations of a workspace are listed in pages of 30, and searc
 })
 
 test('CV-2 a conversation is read in pages of 20 messages; owners also see what the program printed', async (t) => {
-  const page: ChatPage = { id: 'c_1', contextId: 'x', principal: 'people', messages: [BARE], seq: 9, before: 1 }
+  const page: ChatPage = {
+    id: 'c_1',
+    contextId: 'x',
+    principal: 'people',
+    messages: [BARE],
+    seq: 9,
+    hasNewer: false,
+    before: 1,
+  }
   const conversations = recordPart<Conversations>({ read: page })
   const call = await openRoutes(t, { conversations: conversations.part })
   const { json } = await call(`GET ${PATH}/c_1`, { role: 'viewer' })
-  const view = { id: 'c_1', context_id: 'x', principal: 'people', messages: [BARE_VIEW], seq: 9 }
+  const view = { id: 'c_1', context_id: 'x', principal: 'people', messages: [BARE_VIEW], seq: 9, has_newer: false }
   assert.deepEqual(json, { ...view, before: 1 })
   await call(`GET ${PATH}/c_1?limit=50&before=1`, { role: 'member' })
   await call(`GET ${PATH}/c_1?limit=1&before=${Number.MAX_SAFE_INTEGER}`)
@@ -100,7 +108,14 @@ test('CV-2 a message shows its state, times, reply, tools, usage and what it wai
     ...{ isHandled: true, replayedAs: 't_2' },
   }
   const started = { ...BARE, startedAtMs: AT + 1000 }
-  const page: ChatPage = { id: 'c', contextId: 'x', principal: 'people', messages: [full, started], seq: 9 }
+  const page: ChatPage = {
+    id: 'c',
+    contextId: 'x',
+    principal: 'people',
+    messages: [full, started],
+    seq: 9,
+    hasNewer: false,
+  }
   const call = await openRoutes(t, { conversations: recordPart<Conversations>({ read: page }).part })
   const [shown, running] = (await call(`GET ${PATH}/c_1`)).json.messages
   assert.deepEqual(shown, {
@@ -142,7 +157,7 @@ test('CV-2 files of a message and of a reply are shown by name, type and size, a
     { artifactId: 'file', parts: [{ raw }] },
   ]
   const message = { ...BARE, parts, reply: { parts: [], isPartial: false, artifacts } }
-  const page: ChatPage = { id: 'c', contextId: 'x', principal: 'people', messages: [message], seq: 9 }
+  const page: ChatPage = { id: 'c', contextId: 'x', principal: 'people', messages: [message], seq: 9, hasNewer: true }
   const call = await openRoutes(t, { conversations: recordPart<Conversations>({ read: page }).part })
   const [shown] = (await call(`GET ${PATH}/c_1`)).json.messages
   assert.deepEqual([shown.text, shown.attachments], ['ab', files])

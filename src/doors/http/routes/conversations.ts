@@ -22,7 +22,7 @@ const SEARCH_CHARACTERS_MAX = 200
 /** The longest text of an artifact that is shown; the whole is a download. */
 const ARTIFACT_TEXT_CHARACTERS_MAX = 2000
 
-const senderSchema = z.strictObject({ kind: z.string(), id: z.string(), name: z.string(), door: z.string() })
+export const senderSchema = z.strictObject({ kind: z.string(), id: z.string(), name: z.string(), door: z.string() })
 const stateSchema = z.enum([
   ...(['queued', 'running', 'waiting_for_you', 'rate_limited', 'parked', 'answered', 'failed', 'stopped'] as const),
 ])
@@ -73,7 +73,7 @@ const chatMessageSchema = z.strictObject({
   reply: z
     .strictObject({
       text: z.string(),
-      partial: z.boolean().describe('The turn still runs.'),
+      partial: z.boolean().describe('The turn still runs, or was stopped before its end.'),
       artifacts: z.array(
         z.strictObject({
           id: z.string(),
@@ -91,7 +91,8 @@ const chatMessageSchema = z.strictObject({
       subject: z.string().optional(),
       state: z.enum(['started', 'finished', 'failed']),
       at: z.string(),
-      duration_ms: z.number().optional(),
+      duration_ms: z.number().optional().describe('Without the time that a person took to answer.'),
+      waited_ms: z.number().optional().describe('While it runs: how long it has waited for a person.'),
       diffs: z
         .array(z.strictObject({ path: z.string(), diff: z.string().describe('Unified text.') }))
         .optional()
@@ -117,6 +118,7 @@ const chatSchema = z.strictObject({
   messages: z.array(chatMessageSchema),
   seq: z.number().describe('The last number of the log: follow the events from here.'),
   before: z.number().optional().describe('Send it to read the messages before these.'),
+  has_newer: z.boolean().describe('There are messages after these.'),
 })
 
 export const conversationRoutes = [
@@ -148,24 +150,26 @@ export const conversationRoutes = [
     access: 'activity.read',
     reach: 'own',
     summary:
-      'The newest messages of a conversation in order, by its id or the context id of people; "before" and "limit" read a page',
+      'The newest messages of a conversation in order, by its id, the context id of people, or a message or task of it; "before" and "limit" read a page, "at" the one around a message',
     success: [200, 'The messages with state, reply, tools and usage'],
     answer: chatSchema,
     async handle({ context, identity }, { conversations }) {
       const limit = readQueryNumber(context, 'limit', { min: 1, max: MESSAGES_MAX }) ?? MESSAGES_DEFAULT
       const before = readQueryNumber(context, 'before', { min: 1, max: Number.MAX_SAFE_INTEGER })
+      const at = context.req.query('at')
       const page = await conversations.read({
         workspaceId: context.req.param('id'),
         conversation: context.req.param('conversation'),
         ...{ limit, detail: seesConfig(identity) },
         ...(before !== undefined && { before }),
+        ...(at !== undefined && { at }),
       })
       return context.json(viewChat(page))
     },
   }),
 ]
 
-function readSearch(given: string | undefined): string | undefined {
+export function readSearch(given: string | undefined): string | undefined {
   const text = given?.trim() ?? ''
   if (text.length <= SEARCH_CHARACTERS_MAX) return text === '' ? undefined : text
   throw new MoleculeError('invalid_request', `search must not be longer than ${SEARCH_CHARACTERS_MAX} characters`, {
@@ -184,7 +188,7 @@ const viewConversation = ({ id, contextId, principal, sender, title, state, ...r
 const viewChat = (page: ChatPage): z.input<typeof chatSchema> => ({
   ...{ id: page.id, context_id: page.contextId, principal: page.principal },
   messages: page.messages.map(viewChatMessage),
-  seq: page.seq,
+  ...{ seq: page.seq, has_newer: page.hasNewer },
   ...(page.before !== undefined && { before: page.before }),
 })
 
@@ -218,8 +222,11 @@ function viewChatMessage(message: ConversationMessage): z.input<typeof chatMessa
   })
 }
 
-const viewTool = ({ name, subject, state, atMs, durationMs, diffs }: ChatTool) =>
-  withoutUndefined({ ...{ name, subject, state, at: instant(atMs) }, duration_ms: durationMs, diffs: diffs?.slice() })
+const viewTool = ({ name, subject, state, atMs, durationMs, waitedMs, diffs }: ChatTool) =>
+  withoutUndefined({
+    ...{ name, subject, state, at: instant(atMs), duration_ms: durationMs, waited_ms: waitedMs },
+    diffs: diffs?.slice(),
+  })
 
 const textOf = (parts: readonly Part[]): string => parts.map(({ text = '' }) => text).join('')
 

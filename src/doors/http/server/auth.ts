@@ -91,6 +91,7 @@ export function createHttpAuth(options: HttpAuthOptions): HttpAuth {
       const identity = await wrongTokenLimit.verify(secret, callerAddress(request), tokens.verify)
       // Looked up only after the limit of wrong tokens: it costs a query.
       if (identity === undefined) throw unauthenticated(refusedText(await tokens.whyRefused(secret)))
+      requireSession(request, identity)
       if (counted && identity.role !== 'admin') rateLimit.count(identity.tokenId)
       return identity
     },
@@ -142,6 +143,16 @@ export function taskViewsOf(identity: Identity): readonly (TaskScope & { readonl
 export interface TaskScope {
   readonly principal?: string
   readonly detail?: boolean
+}
+
+/**
+ * The page names the session in which a person wrote a message. Prevents that the message is sent by another person who
+ * has logged in since, in another tab: the cookie is the browser's, and not the page's.
+ */
+function requireSession({ headers }: AuthRequest, { tokenId }: Identity): void {
+  const written = headers['molecule-session']
+  if (written === undefined || written === tokenId) return
+  throw unauthenticated('this browser is logged in with another session now')
 }
 
 function bearer(authorization: string): string {

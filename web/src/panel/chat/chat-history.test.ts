@@ -31,6 +31,7 @@ const page = (messages: readonly ChatMessageView[], seq: number): ChatView => ({
   principal: 'people',
   messages,
   seq,
+  has_newer: false,
   ...((messages[0]?.n ?? 1) > 1 && { before: messages[0]?.n ?? 1 }),
 })
 

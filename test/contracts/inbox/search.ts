@@ -1,0 +1,86 @@
+/** The search over all stored messages and answers, and the page of a chat around what it found. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { letterTo } from '../../fakes/letters.ts'
+import { done, type InboxHarness } from './harness.ts'
+
+export function searchTests(harness: InboxHarness): void {
+  const search = (workspaceId: string, text: string, more: object = {}) =>
+    harness.local.conversations.search({ workspaceId, text, limit: 50, ...more })
+
+  /** As many messages of one conversation, each answered. */
+  const converse = async (id: string, texts: readonly (readonly [message: string, answer: string])[]) => {
+    const taskIds: string[] = []
+    await harness.withWorker(id, async (worker) => {
+      for (const [text, answer] of texts) {
+        taskIds.push((await harness.local.reception.admit(letterTo(id, { contextId: 'c', text }))).taskId)
+        await harness.local.inbox.settle(await worker.lease(), done(answer))
+      }
+    })
+    return taskIds
+  }
+
+  test('CV-11 a search finds every stored message and answer, in any case, and not the names of fields', async () => {
+    const id = await harness.workspace()
+    const other = await harness.workspace()
+    await converse(other, [['needle elsewhere', 'ok']])
+    const filler = Array.from({ length: 60 }, (_, index) => [`filler ${index}`, 'ok'] as const)
+    const long = `${'x'.repeat(100_000)} an umlaut ÄÖÜ at the end`
+    const texts = [
+      ['The first NEEDLE, "quoted" 100%', 'ok'],
+      ['a question', 'The needle is in this answer'],
+      [long, 'ok'],
+    ]
+    const taskIds = await converse(id, [...(texts as [string, string][]), ...filler])
+    const { hits, next } = await search(id, 'needle')
+    assert.deepEqual(
+      hits.map(({ taskId, place, n, excerpt }) => [taskId, place, n, excerpt]),
+      [
+        [taskIds[1], 'answer', 2, 'The needle is in this answer'],
+        [taskIds[0], 'message', 1, 'The first NEEDLE, "quoted" 100%'],
+      ],
+    )
+    assert.equal(next, undefined)
+    for (const text of ['"quoted" 100%', 'first needle', 'äöü at']) {
+      assert.equal((await search(id, text)).hits.length, 1, text)
+    }
+    for (const text of ['envelope', 'ROLE_USER', '100_', 'needle elsewhere']) {
+      assert.equal((await search(id, text)).hits.length, 0, text)
+    }
+    const all = await harness.local.conversations.search({ text: 'needle elsewhere', limit: 50 })
+    assert.deepEqual(
+      all.hits.map(({ workspaceId }) => workspaceId),
+      [other],
+    )
+    const pages: string[] = []
+    for (let after: string | undefined; ; ) {
+      const page = await search(id, 'filler', { limit: 25, ...(after && { after }) })
+      pages.push(...page.hits.map(({ excerpt }) => excerpt))
+      after = page.next
+      if (after === undefined) break
+    }
+    assert.deepEqual(pages, filler.map(([text]) => text).toReversed())
+  })
+
+  test('CV-11 a chat is read around a message, by the conversation or by the message alone', async () => {
+    const id = await harness.workspace()
+    const taskIds = await converse(
+      id,
+      Array.from({ length: 30 }, (_, index) => [`message ${index + 1}`, 'ok']),
+    )
+    const [fifth = '', last = ''] = [taskIds[4], taskIds.at(-1)]
+    const read = (conversation: string, at: string) =>
+      harness.local.conversations.read({ workspaceId: id, conversation, at, limit: 6, detail: false })
+    for (const conversation of ['c', fifth]) {
+      const page = await read(conversation, fifth)
+      assert.deepEqual(
+        page.messages.map(({ n }) => n),
+        [2, 3, 4, 5, 6, 7],
+      )
+      assert.deepEqual([page.hasNewer, page.before, page.contextId], [true, 2, 'c'])
+    }
+    const end = await read(last, last)
+    assert.deepEqual([end.messages.at(-1)?.n, end.hasNewer], [30, false])
+    assert.equal((await read('c', 'gone')).messages.at(-1)?.n, 30)
+  })
+}
