@@ -209,7 +209,7 @@ test('CV-2 PL-24 GW-9 a permission is allowed once, allowed always, and denied',
   await page.getByText(/was told/).waitFor()
 })
 
-test('CV-2 a question of the agent is answered in its place', async (t) => {
+test('CV-2 CV-9 a question of the agent is answered by typing into the composer', async (t) => {
   const platform = await startPlatformFor(t)
   const worker = await createHandWorker(platform, {})
   const page = await openChat(t, platform, worker.workspaceId)
@@ -219,12 +219,34 @@ test('CV-2 a question of the agent is answered in its place', async (t) => {
   const card = page.getByRole('region', { name: 'Ada asks' })
   await card.getByText('25 MiB or 32 MiB?').waitFor()
   await checkAccessibility(t, page, 'chat with a question')
-  await card.getByRole('textbox', { name: 'Answer Ada' }).fill('32 MiB')
-  await card.getByRole('button', { name: 'Send' }).click()
+  const answer = page.getByRole('textbox', { name: 'Answer Ada' })
+  await page.getByText('This answers the question of Ada.').waitFor()
+  // The composer has the focus: a person only types.
+  await page.keyboard.type('32 MiB')
+  await page.getByRole('button', { name: 'Answer', exact: true }).waitFor()
+  await page.keyboard.press('Enter')
+  assert.equal(await worker.nextAnswer(), '32 MiB')
   await card.waitFor({ state: 'detached' })
+  await answer.waitFor({ state: 'detached' })
   await turn.answer('Then 32 MiB it is.', { notice: 'The agent lost its own memory of this talk.' })
   await page.getByText('The agent lost its own memory of this talk.').waitFor()
   await page.getByText('Then 32 MiB it is.').waitFor()
+})
+
+test('CV-9 a text that was begun before a question came stays a message, until the person says that it is the answer', async (t) => {
+  const platform = await startPlatformFor(t)
+  const worker = await createHandWorker(platform, {})
+  const page = await openChat(t, platform, worker.workspaceId)
+  await say(page, 'write the guide')
+  const turn = await worker.lease()
+  await boxOf(page).fill('and then the index')
+  await turn.ask('**25** MiB or 32 MiB?')
+  await page.getByText('Ada waits for an answer.').waitFor()
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Answer the question' }).click()
+  await page.getByRole('textbox', { name: 'Answer Ada' }).fill('25')
+  await page.getByRole('button', { name: 'Answer', exact: true }).click()
+  assert.equal(await worker.nextAnswer(), '25')
 })
 
 test('CV-2 a running message is stopped, and run again once', async (t) => {
@@ -235,7 +257,8 @@ test('CV-2 a running message is stopped, and run again once', async (t) => {
   await say(page, 'and then this')
   await stateOf(page, 'and then this').getByText('queued · next').waitFor()
   await page.getByRole('button', { name: 'Cancel' }).click()
-  await stateOf(page, 'and then this').getByText('stopped').waitFor()
+  const cancelled = stateOf(page, 'and then this').first()
+  await cancelled.getByText(/^cancelled before it began/).waitFor()
   await page.getByRole('button', { name: 'Stop', exact: true }).click()
   await stateOf(page, 'start over')
     .first()
@@ -244,11 +267,14 @@ test('CV-2 a running message is stopped, and run again once', async (t) => {
   await platform.request('PATCH', `/workspaces/${id}`, { runtime_config: { delay: null } })
   await stateOf(page, 'start over').first().getByRole('button', { name: 'Run again' }).dblclick()
   await page.getByText('echo: start over').waitFor()
+  // What was cancelled in the queue is run again without a reload.
+  await cancelled.getByRole('button', { name: 'Run again' }).click()
+  await page.getByText('echo: and then this').waitFor()
   const { body } = await platform.request('GET', `/workspaces/${id}/conversations`)
-  assert.equal(body.conversations[0].messages, 3)
+  assert.equal(body.conversations[0].messages, 4)
 })
 
-test('CV-2 a failed message says why and is retried once', async (t) => {
+test('CV-2 a failed message says why and is run again once', async (t) => {
   const platform = await startPlatformFor(t)
   const id = await create(platform, { max_attempts: 1, runtime_config: { fail: 'out of order', fail_times: '1' } })
   const page = await openChat(t, platform, id)
@@ -261,9 +287,9 @@ test('CV-2 a failed message says why and is retried once', async (t) => {
     .first()
     .waitFor()
   await checkAccessibility(t, page, 'chat with a failed message')
-  await failed.getByRole('button', { name: 'Retry' }).dblclick()
+  await failed.getByRole('button', { name: 'Run again' }).dblclick()
   await page.getByText('echo: check the backups').waitFor()
-  await failed.getByText('sent again').waitFor()
+  await failed.getByText('was run again').waitFor()
   const { body } = await platform.request('GET', `/workspaces/${id}/conversations`)
   assert.equal(body.conversations[0].messages, 2)
 })
@@ -314,7 +340,10 @@ test('CV-2 conversations are listed and searched, and messages of agents are apa
   await checkAccessibility(t, page, 'list of conversations')
   await page.getByRole('searchbox').fill('FIRST')
   await page.getByRole('button', { name: /the second matter/ }).waitFor({ state: 'detached' })
-  await page.getByRole('button', { name: /^the first matter/ }).click()
+  await page
+    .getByRole('list', { name: 'Found messages' })
+    .getByRole('button', { name: /the first matter/ })
+    .click()
   await page.getByText('echo: the first matter').waitFor()
   await line.click()
   await page.getByText('echo: run the full suite').waitFor()

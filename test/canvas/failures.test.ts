@@ -93,3 +93,30 @@ test('PL-30 a permission shows the hidden characters of its command, in the chat
   await drawer.getByText('rm \\u202etxt.a\\u202c \\x1b[8m; true').first().waitFor()
   assert.doesNotMatch(await page.content(), /[\u202a-\u202e]/)
 })
+
+test('CV-14 a browser whose notifications throw, as on Android, keeps its page and says that it cannot notify', async (t) => {
+  const platform = await startPlatformFor(t)
+  const worker = await createHandWorker(platform, {})
+  const page = await openChat(t, platform, worker.workspaceId)
+  await page.addInitScript(`(() => {
+    let permission = 'default'
+    window.Notification = class {
+      constructor() { throw new TypeError('Illegal constructor. Use ServiceWorkerRegistration.showNotification() instead.') }
+      static get permission() { return permission }
+      static async requestPermission() { return (permission = 'granted') }
+    }
+    // The page is in another tab when the need comes.
+    Object.defineProperty(document, 'hidden', { get: () => true })
+  })()`)
+  await page.reload()
+  const box = page.getByRole('textbox', { name: 'Message Ada' })
+  await page.getByRole('button', { name: 'Nothing needs you' }).click()
+  await page.getByRole('button', { name: 'Notify me' }).click()
+  await page.getByText('This browser does not let a page notify you.').waitFor()
+  await page.keyboard.press('Escape')
+  await box.fill('ask me')
+  await box.press('Enter')
+  await (await worker.lease()).ask('may I?', { tool: 'Bash', subject: 'ls' })
+  await page.getByRole('button', { name: '1 needs you' }).waitFor()
+  await page.getByRole('region', { name: 'Ada wants to run a command' }).waitFor()
+})

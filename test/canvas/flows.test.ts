@@ -207,7 +207,7 @@ test('CV-5 Ctrl-K finds a workspace by a part of its name, and Enter opens its c
   const page = await openPage(t, platform)
   await page.getByText('Reviewer').waitFor()
   await page.keyboard.press('Control+k')
-  const field = page.getByRole('combobox', { name: 'Find a workspace or an action' })
+  const field = page.getByRole('combobox', { name: 'Find a workspace, an action or a message' })
   await field.fill('revi')
   await page
     .getByRole('option', { name: /Reviewer/ })

@@ -6,6 +6,14 @@ import { forgetKept } from './kept-for.ts'
 
 export const client: PlatformClient = createPlatformClient({ url: location.origin, token: undefined })
 
+/** Its calls are refused when the browser has another session by now. */
+export const clientOfSession = (session: string): Pick<PlatformClient, 'sendMessage'> =>
+  createPlatformClient({
+    url: location.origin,
+    token: undefined,
+    fetch: (input, init) => fetch(input, { ...init, headers: { ...init?.headers, 'Molecule-Session': session } }),
+  })
+
 export const isLoggedOut = (thrown: unknown): boolean =>
   thrown instanceof MoleculeError && thrown.code === 'unauthenticated'
 

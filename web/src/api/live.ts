@@ -34,14 +34,23 @@ export function useLivePlatform(): void {
   useEffect(() => {
     let pending: LiveMessage[] = []
     let frame: ReturnType<typeof setTimeout> | undefined
-    const refresh = createRefresh()
+    const needs = createRefresh(keys.needs)
+    const wires = createRefresh(keys.wires)
+    /** Workspaces that changed since the wires were read: a delegation changes two. */
+    const changed = new Set<string>()
     // Many changes within a frame become one update of the page.
     const flush = () => {
       frame = undefined
       const messages = pending
       pending = []
       queryClient.setQueryData<WorkspaceMap>(keys.workspaces, (before) => applyPlatformMessages(before, messages))
-      refresh.soon()
+      const isSnapshot = messages.some(({ type }) => type === 'snapshot')
+      if (isSnapshot || messages.some(({ type }) => type === 'needs_you')) needs.soon()
+      for (const { type, id } of messages) if (type !== 'needs_you' && type !== 'snapshot') changed.add(String(id))
+      const hasWires = (queryClient.getQueryData<readonly unknown[]>(keys.wires)?.length ?? 0) > 0
+      if (!isSnapshot && changed.size < 2 && !(hasWires && changed.size > 0)) return
+      changed.clear()
+      wires.soon()
     }
     const close = openLiveSocket({
       subscription: () => ({ subscribe: { _platform: null } }),
@@ -55,19 +64,20 @@ export function useLivePlatform(): void {
     })
     return () => {
       clearTimeout(frame)
-      refresh.stop()
+      needs.stop()
+      wires.stop()
       close()
     }
   }, [])
 }
 
-function createRefresh() {
+function createRefresh(queryKey: readonly string[]) {
   let timer: ReturnType<typeof setTimeout> | undefined
   return {
     soon() {
       timer ??= setTimeout(() => {
         timer = undefined
-        for (const queryKey of [keys.needs, keys.wires]) void queryClient.invalidateQueries({ queryKey })
+        void queryClient.invalidateQueries({ queryKey })
       }, REFRESH_MS_MIN)
     },
     stop: () => clearTimeout(timer),

@@ -8,7 +8,7 @@ import { classNames } from '../ui/class-names.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { BellIcon, FindIcon, MoreIcon, WorkspacesIcon } from '../ui/icons.tsx'
 import { countText } from '../ui/times.ts'
-import { goTo, usePlace } from './route.ts'
+import { goTo, openView, usePlace } from './route.ts'
 import { AllActionButtons } from './stop-all.tsx'
 
 export function PhoneBar({ onPalette }: { readonly onPalette: () => void }) {
@@ -27,7 +27,7 @@ export function PhoneBar({ onPalette }: { readonly onPalette: () => void }) {
           icon={<BellIcon />}
           count={needs.count}
           isCurrent={view === 'needs'}
-          onClick={() => goTo({ view: 'needs' })}
+          onClick={() => openView('needs')}
         />
       ) : null}
       <BarButton title="Find" icon={<FindIcon />} onClick={onPalette} />

@@ -1,18 +1,21 @@
 /**
  * The place on the page, kept in the fragment: `#/` the canvas, `#/w/<id>/<tab>` a workspace, `#/w/<id>/<tab>/<item>`
- * one thing of that tab, such as a conversation, `#/<view>` another view.
+ * one thing of that tab, such as a conversation, `#/w/<id>/chat/<conversation>/<message>` one message of it, `#/<view>`
+ * another view. A view that opens over a workspace stands behind it (`#/w/<id>/chat?needs`), so that nothing is closed.
  * A fragment without the slash is the code of a login link.
  * An address that names no place is the canvas, with a sentence (`isUnknown`).
  */
 import { useSyncExternalStore } from 'react'
 
 export interface PagePlace {
-  readonly workspaceId?: string
-  readonly tab?: string
+  readonly workspaceId?: string | undefined
+  readonly tab?: string | undefined
   /** One thing of the tab: a conversation. */
-  readonly item?: string
+  readonly item?: string | undefined
+  /** One thing of the item: a message, by its id or by that of its task. */
+  readonly at?: string | undefined
   /** A view beside the canvas: `needs`, `new`, `list`, `map`. */
-  readonly view?: PageView
+  readonly view?: PageView | undefined
   /** The address cannot be read, or names a view that is not there. */
   readonly isUnknown?: true
 }
@@ -21,16 +24,17 @@ const VIEWS = ['needs', 'new', 'list', 'map'] as const
 export type PageView = (typeof VIEWS)[number]
 
 export function readPlace(hash: string): PagePlace {
-  const [first, ...rest] = hash.replace(/^#\/?/, '').split('/').map(decode)
+  const [path = '', over] = hash.replace(/^#\/?/, '').split('?')
+  const [first, ...rest] = path.split('/').map(decode)
   if (first === '') return {}
-  if (first !== 'w') {
-    const view = VIEWS.find((each) => each === first)
-    return view === undefined ? { isUnknown: true } : { view }
-  }
+  const name = first === 'w' ? over : first
+  const view = VIEWS.find((each) => each === name)
+  if (view === undefined && name !== undefined) return { isUnknown: true }
+  if (first !== 'w') return view === undefined ? { isUnknown: true } : { view }
   if (rest.includes(undefined)) return { isUnknown: true }
-  const [workspaceId, tab, item] = rest
+  const [workspaceId, tab, item, at] = rest
   if (!workspaceId) return {}
-  return { workspaceId, ...(tab && { tab }), ...(tab && item && { item }) }
+  return { workspaceId, ...(tab && { tab }), ...(tab && item && { item, ...(at && { at }) }), ...(view && { view }) }
 }
 
 /** `decodeURIComponent` throws for `%`, and a throw while the page renders would remove the page. */
@@ -42,15 +46,29 @@ function decode(part: string): string | undefined {
   }
 }
 
-export function writePlace({ workspaceId, tab, item, view }: PagePlace): string {
+export function writePlace({ workspaceId, tab, item, at, view }: PagePlace): string {
   if (workspaceId === undefined) return `#/${view ?? ''}`
-  const workspace = `#/w/${encodeURIComponent(workspaceId)}`
-  if (tab === undefined) return workspace
-  return item === undefined ? `${workspace}/${tab}` : `${workspace}/${tab}/${encodeURIComponent(item)}`
+  const things = [item, item === undefined ? undefined : at].filter((each) => each !== undefined)
+  const path = [
+    '#',
+    'w',
+    encodeURIComponent(workspaceId),
+    ...(tab === undefined ? [] : [tab, ...things.map(encodeURIComponent)]),
+  ]
+  return `${path.join('/')}${view === undefined ? '' : `?${view}`}`
 }
 
 export function goTo(place: PagePlace): void {
   location.hash = writePlace(place)
+}
+
+/** Opens a view over what is open, which stays as it is. */
+export const openView = (view: PageView): void => goTo({ ...readPlace(location.hash), view })
+
+/** Back to what is open below the view. */
+export function closeView(): void {
+  const { view: _view, ...below } = readPlace(location.hash)
+  goTo(below)
 }
 
 export function usePlace(): PagePlace {

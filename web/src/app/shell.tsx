@@ -11,7 +11,7 @@ import { Toasts } from '../ui/toasts.tsx'
 import { useEscape, useFocusBack } from './focus.ts'
 import { PhoneBar } from './phone-bar.tsx'
 import { ReconnectLine } from './reconnect-line.tsx'
-import { goTo, type PageView, usePlace } from './route.ts'
+import { closeView, goTo, type PageView, usePlace } from './route.ts'
 import { AllActionDialogs } from './stop-all.tsx'
 import { TopBar } from './top-bar.tsx'
 
@@ -85,13 +85,13 @@ function Overlays({ view, isPaletteOpen, onPaletteClose }: OverlaysProps) {
   return (
     <>
       {view === 'needs' ? (
-        <Overlay what="What needs you" onClose={toStart}>
-          <NeedsDrawer onClose={toStart} />
+        <Overlay what="What needs you" onClose={closeView}>
+          <NeedsDrawer onClose={closeView} />
         </Overlay>
       ) : null}
       {view === 'new' ? (
-        <Overlay what="The new workspace" onClose={toStart}>
-          <CreateDialog onClose={toStart} />
+        <Overlay what="The new workspace" onClose={closeView}>
+          <CreateDialog onClose={closeView} />
         </Overlay>
       ) : null}
       {isPaletteOpen ? (

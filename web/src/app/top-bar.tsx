@@ -7,7 +7,7 @@ import { Logo, PlusIcon } from '../ui/icons.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { costText, countText } from '../ui/times.ts'
 import { platformCounts } from './platform-counts.ts'
-import { goTo } from './route.ts'
+import { openView } from './route.ts'
 import { AllActionButtons } from './stop-all.tsx'
 
 export function TopBar({ onPalette }: { readonly onPalette: () => void }) {
@@ -40,7 +40,7 @@ function PaletteButton({ onClick }: { readonly onClick: () => void }) {
       onClick={onClick}
       className="flex h-8 w-90 min-w-0 items-center justify-between gap-2 rounded-button border border-line bg-raised px-3 text-faint text-second hover:border-edge max-md:hidden"
     >
-      <span className="truncate">Find a workspace or an action</span>
+      <span className="truncate">Find a workspace, an action or a message</span>
       <kbd className="shrink-0 rounded-tag border border-line bg-surface px-1 font-mono text-chip">Ctrl K</kbd>
     </button>
   )
@@ -68,7 +68,7 @@ const Figure = ({ text }: { readonly text: string }) => <strong className="font-
 function NewWorkspaceButton() {
   const may = useMay()
   if (!may('workspace.create')) return null
-  const open = () => goTo({ view: 'new' })
+  const open = () => openView('new')
   return (
     <>
       <Button variant="ink" className="max-md:hidden" onClick={open}>

@@ -80,7 +80,7 @@ function AnswerForm({ need, isBusy, onAct }: NeedActionsProps) {
           onChange={({ target }) => draft.change({ text: target.value })}
         />
       </div>
-      <Button type="submit" className="mt-1 h-9" disabled={isBusy || text.trim() === ''}>
+      <Button type="submit" className="h-9" disabled={isBusy || text.trim() === ''}>
         Send
       </Button>
     </form>

@@ -3,6 +3,7 @@
 import type { NeedView } from '../../../src/client/pending-calls.ts'
 import { printable } from '../../../src/printable.ts'
 import { CopyButton } from '../ui/code-block.tsx'
+import { Markdown } from '../ui/markdown.tsx'
 import { asSentence, plainReason } from '../ui/sentence.ts'
 import { commandIn } from './need-text.ts'
 
@@ -12,9 +13,7 @@ export function NeedDetail({ need }: { readonly need: NeedView }) {
   const command = kind === 'login' ? commandIn(reason) : undefined
   return (
     <>
-      {text === undefined ? null : (
-        <p className="whitespace-pre-wrap break-words text-second">{kind === 'question' ? text : `“${text}”`}</p>
-      )}
+      {text === undefined ? null : <NeedText kind={kind} text={text} />}
       {to === undefined || kind === 'pairing' ? null : <p className="text-second text-soft">To {to}</p>}
       {kind === 'question' && text !== undefined ? null : (
         <p className="break-words text-second text-soft">{asSentence(plainReason(reason))}</p>
@@ -28,6 +27,16 @@ export function NeedDetail({ need }: { readonly need: NeedView }) {
         </div>
       )}
     </>
+  )
+}
+
+/** What an agent has written is Markdown; what a person has written is shown as it is. */
+function NeedText({ kind, text }: { readonly kind: NeedView['kind']; readonly text: string }) {
+  if (kind === 'question' || kind === 'delivery') return <Markdown text={text} />
+  return (
+    <p dir="auto" className="whitespace-pre-wrap break-words text-second">
+      “{text}”
+    </p>
   )
 }
 

@@ -1,5 +1,5 @@
 /** The button "needs you" in the bar. Nothing needs the person: it is quiet. */
-import { goTo } from '../app/route.ts'
+import { openView } from '../app/route.ts'
 import { classNames } from '../ui/class-names.ts'
 import { countText } from '../ui/times.ts'
 import { useNeeds, useNotifications, useTabTitle } from './use-needs.ts'
@@ -13,7 +13,7 @@ export function NeedsButton() {
   return (
     <button
       type="button"
-      onClick={() => goTo({ view: 'needs' })}
+      onClick={() => openView('needs')}
       className={classNames(
         'h-8 whitespace-nowrap rounded-full px-3 font-[550] text-second max-md:h-11',
         count === 0 ? 'text-soft hover:text-ink' : 'bg-needs-soft text-needs',

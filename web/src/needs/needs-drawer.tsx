@@ -4,7 +4,7 @@ import { useState } from 'react'
 import type { NeedView } from '../../../src/client/pending-calls.ts'
 import { reasonOf } from '../api/client.ts'
 import { keys, queryClient, useMay } from '../api/queries.ts'
-import { writePlace } from '../app/route.ts'
+import { type PagePlace, writePlace } from '../app/route.ts'
 import { Button } from '../ui/button.tsx'
 import { Dot } from '../ui/dot.tsx'
 import { Drawer } from '../ui/drawer.tsx'
@@ -14,6 +14,7 @@ import { Time } from '../ui/time.tsx'
 import { NeedActions } from './need-actions.tsx'
 import { NeedDetail } from './need-detail.tsx'
 import { needTitle, permissionNote } from './need-text.ts'
+import { askToNotify, notificationPermission, notify } from './notify.ts'
 import { useNeeds } from './use-needs.ts'
 
 export function NeedsDrawer({ onClose }: { readonly onClose: () => void }) {
@@ -58,7 +59,7 @@ function NeedItem({ need }: { readonly need: NeedView }) {
             {need.workspace_name === null ? (
               needTitle(need)
             ) : (
-              <a href={writePlace({ workspaceId: need.workspace_id, tab: 'chat' })} className="hover:underline">
+              <a href={writePlace(placeOf(need))} className="hover:underline">
                 {needTitle(need)}
               </a>
             )}
@@ -80,16 +81,28 @@ function NeedItem({ need }: { readonly need: NeedView }) {
   )
 }
 
-/** A browser asks only after a click. */
+/** Its own message, where it has one. */
+function placeOf({ workspace_id: workspaceId, kind, id, task_id: taskId }: NeedView): PagePlace {
+  const message = kind === 'dead_letter' || kind === 'damaged_reply' ? id : taskId
+  return { workspaceId, tab: 'chat', item: message, at: message }
+}
+
+/** A browser asks only after a click. The first notification shows that they work here. */
 function NotifyMe() {
-  const isKnown = 'Notification' in window
-  const [permission, setPermission] = useState(isKnown ? Notification.permission : 'denied')
-  if (permission !== 'default') return null
-  const ask = () => Notification.requestPermission().then(setPermission, () => setPermission('denied'))
+  const [permission, setPermission] = useState(notificationPermission)
+  const [works, setWorks] = useState<boolean>()
+  const ask = async () => {
+    const answer = await askToNotify()
+    setPermission(answer)
+    if (answer === 'granted') setWorks(notify('Molecule tells you here when something needs you.', { tag: 'first' }))
+  }
+  if (permission !== 'default' && works === undefined) return null
   return (
-    <div className="flex items-center justify-between gap-3 px-5 py-4 text-faint text-time">
-      This browser can tell you when something needs you.
-      <Button onClick={ask}>Notify me</Button>
+    <div role="status" className="flex items-center justify-between gap-3 px-5 py-4 text-faint text-time">
+      {works === undefined ? 'This browser can tell you when something needs you.' : null}
+      {works === true ? 'This browser tells you when something needs you, while this page is open.' : null}
+      {works === false ? 'This browser does not let a page notify you. Its tab shows the number instead.' : null}
+      {permission === 'default' ? <Button onClick={ask}>Notify me</Button> : null}
     </div>
   )
 }

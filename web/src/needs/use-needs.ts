@@ -7,6 +7,7 @@ import { printable } from '../../../src/printable.ts'
 import { client } from '../api/client.ts'
 import { keys, useMay } from '../api/queries.ts'
 import { needTitle } from './need-text.ts'
+import { notify } from './notify.ts'
 
 /** Undefined until the first answer, and for a session that may not see it. */
 export function useNeeds(): NeedsYouView | undefined {
@@ -33,11 +34,9 @@ export function useNotifications(view: NeedsYouView | undefined): void {
     if (view === undefined) return
     const before = known.current
     known.current = new Set(view.needs.map(({ id }) => id))
-    if (before === undefined || !document.hidden || !canNotify()) return
+    if (before === undefined || !document.hidden) return
     for (const need of view.needs) {
-      if (!before.has(need.id)) new Notification(needTitle(need), { body: printable(need.reason), tag: need.id })
+      if (!before.has(need.id)) notify(needTitle(need), { body: printable(need.reason), tag: need.id })
     }
   }, [view])
 }
-
-const canNotify = (): boolean => 'Notification' in window && Notification.permission === 'granted'

@@ -36,6 +36,7 @@ test('CV-5 PL-9 the palette offers only what the session may do', () => {
     makeEntries(workspaces, {
       may: (action) => allowed.includes(action),
       open: noop,
+      openView: noop,
       restart: noop,
       pause: noop,
       resume: noop,

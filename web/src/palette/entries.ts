@@ -1,6 +1,6 @@
 /** What the palette finds: workspaces, the views of the page, and actions. */
 import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
-import type { PagePlace } from '../app/route.ts'
+import type { PagePlace, PageView } from '../app/route.ts'
 
 export interface PaletteEntry {
   readonly id: string
@@ -43,6 +43,7 @@ export function matchedPart(title: string, query: string): readonly [before: str
 export interface EntryActions {
   readonly may: (action: string) => boolean
   readonly open: (place: PagePlace) => void
+  readonly openView: (view: PageView) => void
   readonly restart: (workspace: WorkspaceSummary) => void
   readonly pause: (workspace: WorkspaceSummary) => void
   readonly resume: (workspace: WorkspaceSummary) => void
@@ -50,8 +51,11 @@ export interface EntryActions {
   readonly all: readonly { readonly title: string; readonly run: () => void }[]
 }
 
+/** It opens over what is there; the other views take its place. */
+const isOver = (view: PageView): boolean => view === 'needs' || view === 'new'
+
 export function makeEntries(workspaces: Iterable<WorkspaceSummary>, actions: EntryActions): PaletteEntry[] {
-  const { may, open, restart, pause, resume } = actions
+  const { may, open, openView, restart, pause, resume } = actions
   const known = [...workspaces]
   const views = [
     { title: 'New workspace', view: 'new', action: 'workspace.create' },
@@ -66,7 +70,12 @@ export function makeEntries(workspaces: Iterable<WorkspaceSummary>, actions: Ent
     })),
     ...views
       .filter(({ action }) => may(action))
-      .map(({ title, view }) => ({ id: view, title, hint: 'open', run: () => open({ view }) })),
+      .map(({ title, view }) => ({
+        id: view,
+        title,
+        hint: 'open',
+        run: () => (isOver(view) ? openView(view) : open({ view })),
+      })),
     ...actions.all.map(({ title, run }) => ({ id: title, title, hint: 'action', run })),
     ...known.flatMap((workspace): PaletteEntry[] => {
       const { id, name, status } = workspace

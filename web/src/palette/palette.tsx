@@ -1,9 +1,13 @@
 /** Ctrl-K: a field, and the workspaces and actions that match. Arrow keys choose, Enter runs. */
 import { type KeyboardEvent, useId, useState } from 'react'
-import { useMay, useWorkspaces } from '../api/queries.ts'
+import type { MessageHitView } from '../../../src/client/canvas-calls.ts'
+import { useMay, useWorkspaces, type WorkspaceMap } from '../api/queries.ts'
 import { goToWithFocus } from '../app/focus.ts'
+import { openView } from '../app/route.ts'
 import { useAllActions } from '../app/stop-all.tsx'
 import { pause, restart, resume } from '../canvas/changes.ts'
+import { placeOfHit } from '../panel/chat/message-hits.tsx'
+import { useMessageSearch } from '../panel/chat/use-message-search.ts'
 import { classNames } from '../ui/class-names.ts'
 import { useModal } from '../ui/dialog.tsx'
 import { findEntries, makeEntries, matchedPart, type PaletteEntry } from './entries.ts'
@@ -16,8 +20,9 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
   const all = useAllActions()
   const [query, setQuery] = useState('')
   const [chosen, setChosen] = useState(0)
-  const entries = makeEntries(workspaces.values(), { may, open: goToWithFocus, restart, pause, resume, all })
-  const found = findEntries(entries, query)
+  const entries = makeEntries(workspaces.values(), { may, open: goToWithFocus, openView, restart, pause, resume, all })
+  const { hits = [] } = useMessageSearch(query.trim().length < SEARCHED_CHARACTERS_MIN ? '' : query.trim())
+  const found = [...findEntries(entries, query), ...messageEntries(hits.slice(0, HITS_SHOWN), workspaces)]
   const run = (entry: PaletteEntry | undefined) => {
     if (entry === undefined) return
     onClose()
@@ -41,8 +46,8 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
         aria-expanded="true"
         aria-controls={listId}
         aria-activedescendant={found[chosen] && `${listId}-${chosen}`}
-        aria-label="Find a workspace or an action"
-        placeholder="Find a workspace or an action"
+        aria-label="Find a workspace, an action or a message"
+        placeholder="Find a workspace, an action or a message"
         data-autofocus
         value={query}
         onChange={({ target }) => {
@@ -66,6 +71,19 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
     </dialog>
   )
 }
+
+/** Shorter words are in nearly every message. */
+const SEARCHED_CHARACTERS_MIN = 3
+const HITS_SHOWN = 8
+
+/** The conversation opens at the message. */
+const messageEntries = (hits: readonly MessageHitView[], workspaces: WorkspaceMap): PaletteEntry[] =>
+  hits.map((hit) => ({
+    id: `message ${hit.id}`,
+    title: hit.excerpt,
+    hint: `message, ${workspaces.get(hit.workspace_id)?.name ?? 'a workspace'}`,
+    run: () => goToWithFocus(placeOfHit(hit)),
+  }))
 
 interface EntryProps {
   readonly entry: PaletteEntry

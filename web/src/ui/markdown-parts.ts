@@ -61,7 +61,7 @@ export const fenceOf = (line: string): string | undefined => /^ {0,3}(`{3,}|~{3,
 export function parseMarkdown(text: string): readonly Token[] | undefined {
   if (isTooCostly(text)) return undefined
   try {
-    const tokens = lexer(text)
+    const tokens = lexer(text, { gfm: true, breaks: true })
     return isTooDeep(tokens) ? undefined : tokens
   } catch {
     // The parser ran out of stack: 3,000 quote marks are 3,000 calls inside each other.

@@ -6,6 +6,7 @@
 import type { Token, Tokens } from 'marked'
 import { Fragment, memo, type ReactNode } from 'react'
 import { CodeBlock } from './code-block.tsx'
+import { decodeEntities } from './entities.ts'
 import { divideMarkdown, type MarkdownPart, parseMarkdown } from './markdown-parts.ts'
 import { safeLink, settleStreaming } from './markdown-text.ts'
 import { PlainText } from './plain-text.tsx'
@@ -51,11 +52,17 @@ function MarkdownPartText({ part: { text, isPlain }, isStreaming }: PartProps): 
 
 const HEADING_LOOKS = ['text-dialog', 'text-title', 'text-body', 'text-body', 'text-second', 'text-second']
 
+const HEADING_LEVELS = ['h3', 'h4'] as const
+
 /** One level lower than written: the page has headings of its own. */
 function Heading({ depth, children }: { readonly depth: number; readonly children: ReactNode }) {
   const look = `mt-4 mb-2 font-[650] ${HEADING_LOOKS[depth - 1]}`
-  if (depth === 1) return <h3 className={look}>{children}</h3>
-  return depth === 2 ? <h4 className={look}>{children}</h4> : <h5 className={look}>{children}</h5>
+  const Level = HEADING_LEVELS[depth - 1] ?? 'h5'
+  return (
+    <Level dir="auto" className={look}>
+      {children}
+    </Level>
+  )
 }
 
 interface BlockProps {
@@ -76,11 +83,19 @@ function MarkdownBlock({ token, isStreaming }: BlockProps): ReactNode {
     case 'heading':
       return <Heading depth={token['depth']}>{inline(token['tokens'])}</Heading>
     case 'paragraph':
-      return <p className="my-2">{inline(token['tokens'])}</p>
+      return (
+        <p dir="auto" className="my-2">
+          {inline(token['tokens'])}
+        </p>
+      )
     case 'code':
       return <CodeBlock code={token['text']} language={token['lang']?.split(/\s/)[0]} isStreaming={isStreaming} />
     case 'blockquote':
-      return <blockquote className="my-2 border-line border-l-2 pl-3 text-soft">{blocks(token['tokens'])}</blockquote>
+      return (
+        <blockquote dir="auto" className="my-2 border-line border-s-2 ps-3 text-soft">
+          {blocks(token['tokens'])}
+        </blockquote>
+      )
     case 'list':
       return <List list={token as Tokens.List} />
     case 'table':
@@ -88,9 +103,15 @@ function MarkdownBlock({ token, isStreaming }: BlockProps): ReactNode {
     case 'hr':
       return <hr className="my-4 border-line" />
     case 'text':
-      return <>{'tokens' in token ? inline(token.tokens) : token['text']}</>
+      return <>{'tokens' in token ? inline(token.tokens) : decodeEntities(token['text'])}</>
+    case 'checkbox':
+      return <Checkbox isChecked={token['checked'] === true} />
     default:
-      return <p className="my-2 whitespace-pre-wrap">{token.raw}</p>
+      return (
+        <p dir="auto" className="my-2 whitespace-pre-wrap">
+          {token.raw}
+        </p>
+      )
   }
 }
 
@@ -100,29 +121,52 @@ const blocks = (tokens: readonly Token[] | undefined): ReactNode =>
 function List({ list }: { readonly list: Tokens.List }) {
   const items = list.items.map((item, index) => (
     <li key={index} className={item.task ? 'list-none' : undefined}>
-      {item.task ? (
-        <input type="checkbox" disabled checked={item.checked ?? false} aria-label="done" className="mr-2" />
-      ) : null}
       {blocks(item.tokens)}
     </li>
   ))
-  const look = 'my-2 flex flex-col gap-1 pl-5'
-  if (!list.ordered) return <ul className={`${look} list-disc`}>{items}</ul>
+  // Tasks have their boxes in the place of the marks.
+  const isTasks = list.items.every(({ task }) => task)
+  const look = `my-2 flex flex-col gap-1 [&>li>p]:my-0 ${isTasks ? 'ps-1 [li_&]:ps-6' : 'ps-5'}`
+  if (!list.ordered) {
+    return (
+      <ul dir="auto" className={`${look} list-disc`}>
+        {items}
+      </ul>
+    )
+  }
   return (
-    <ol start={Number(list.start) || 1} className={`${look} list-decimal`}>
+    <ol dir="auto" start={Number.isInteger(list.start) ? Number(list.start) : 1} className={`${look} list-decimal`}>
       {items}
     </ol>
   )
 }
 
+/** A task list is read only. */
+const Checkbox = ({ isChecked }: { readonly isChecked: boolean }) => (
+  <input
+    type="checkbox"
+    disabled
+    checked={isChecked}
+    aria-label={isChecked ? 'done' : 'not done'}
+    className="me-2 translate-y-px accent-accent"
+  />
+)
+
+const ALIGNED = { left: 'text-left', center: 'text-center', right: 'text-right tabular-nums' } as const
+
 function Table({ table }: { readonly table: Tokens.Table }) {
+  const cellLook = (index: number): string => {
+    const align = table.align[index]
+    return `border-line border-b px-2 py-1 ${align ? ALIGNED[align] : 'text-start'}`
+  }
   return (
-    <div className="my-2 overflow-x-auto">
-      <table className="border-collapse text-second">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a wide table scrolls, and must do so by keyboard.
+    <section aria-label="Table" tabIndex={0} className="focus-inside my-2 overflow-x-auto">
+      <table dir="auto" className="border-collapse text-second">
         <thead>
           <tr>
             {table.header.map((cell, index) => (
-              <th key={index} className="border-line border-b px-2 py-1 text-left font-[600]">
+              <th key={index} className={`font-[600] ${cellLook(index)}`}>
                 {inline(cell.tokens)}
               </th>
             ))}
@@ -132,7 +176,7 @@ function Table({ table }: { readonly table: Tokens.Table }) {
           {table.rows.map((row, at) => (
             <tr key={at}>
               {row.map((cell, index) => (
-                <td key={index} className="border-line border-b px-2 py-1 align-top">
+                <td key={index} className={`align-top ${cellLook(index)}`}>
                   {inline(cell.tokens)}
                 </td>
               ))}
@@ -140,17 +184,19 @@ function Table({ table }: { readonly table: Tokens.Table }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </section>
   )
 }
 
 const inline = (tokens: readonly Token[] | undefined): ReactNode =>
   tokens?.map((token, index) => <Fragment key={`${index}-${token.type}`}>{inlineToken(token)}</Fragment>)
 
+const LINE_BREAK = /^<br ?\/?>$/i
+
 function inlineToken(token: Token): ReactNode {
   switch (token.type) {
     case 'text':
-      return 'tokens' in token && token.tokens ? inline(token.tokens) : decode(token['text'])
+      return 'tokens' in token && token.tokens ? inline(token.tokens) : decodeEntities(token['text'])
     case 'escape':
       return token['text']
     case 'strong':
@@ -163,18 +209,23 @@ function inlineToken(token: Token): ReactNode {
       return <code className="rounded-tag bg-raised px-0.5 font-mono text-[0.92em]">{token['text']}</code>
     case 'br':
       return <br />
+    case 'checkbox':
+      return <Checkbox isChecked={token['checked'] === true} />
+    case 'html':
+      // The one tag that tables need: a line of a cell cannot end otherwise.
+      return LINE_BREAK.test(token.raw) ? <br /> : token.raw
     case 'link':
       return link(token as Tokens.Link)
     case 'image':
       // An image of another host would be a request to the outside, so only its text is shown.
-      return link({ href: token['href'], text: token['text'] || token['href'] })
+      return link({ href: token['href'], text: decodeEntities(token['text'] || token['href']) })
     default:
       return token.raw
   }
 }
 
 function link({ href, text, tokens }: { href: string; text: string; tokens?: Token[] }): ReactNode {
-  const url = safeLink(href)
+  const url = safeLink(decodeEntities(href))
   const content = tokens ? inline(tokens) : text
   if (url === undefined) return content
   return (
@@ -183,9 +234,3 @@ function link({ href, text, tokens }: { href: string; text: string; tokens?: Tok
     </a>
   )
 }
-
-const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" }
-
-/** The parser leaves entities as they are written. */
-const decode = (text: string): string =>
-  text.replaceAll(/&(amp|lt|gt|quot|#39);/g, (_all, name) => ENTITIES[name] ?? '')

@@ -73,7 +73,7 @@ test('CV-6 each thing that waits names its ways out as calls of the API', async 
     [
       need('dead_letter'),
       [
-        post('replay', 'Replay', `${letter}/replay`),
+        post('replay', 'Run again', `${letter}/replay`),
         { name: 'discard', label: 'Discard', method: 'DELETE', path: letter },
       ],
     ],

@@ -142,7 +142,10 @@ const ACTIONS: Readonly<Record<NeedKind, (need: NamedNeed) => NeedAction[]>> = {
   question: ({ workspaceId }) => [post(['answer', 'Send'], `/workspaces/${workspaceId}/a2a`)],
   dead_letter({ id, workspaceId }) {
     const path = `/workspaces/${workspaceId}/dead-letters/${id}`
-    return [post(['replay', 'Replay'], `${path}/replay`), { name: 'discard', label: 'Discard', method: 'DELETE', path }]
+    return [
+      post(['replay', 'Run again'], `${path}/replay`),
+      { name: 'discard', label: 'Discard', method: 'DELETE', path },
+    ]
   },
   delivery: ({ id }) => [
     post(['arrived', 'It arrived'], `/deliveries/${id}`, { decision: 'arrived' }),

@@ -81,3 +81,24 @@ test('CV-4 the diffs that the end of a tool reports belong to its step', () => {
     [undefined, diffs],
   )
 })
+
+test('CV-4 the time of a tool is without the time that a person took to answer, and a question is shown as Markdown', () => {
+  const after = (seconds: number) => new Date(Date.UTC(2026, 0, 1) + seconds * 1000).toISOString()
+  const entries = [
+    { seq: 1, at: after(0), type: 'tool', task_id: 't', name: 'Bash', subject: 'make', state: 'started' },
+    { seq: 2, at: after(1), type: 'status', task_id: 't', state: 'TASK_STATE_INPUT_REQUIRED', text: '**25** or 32?' },
+    { seq: 3, at: after(61), type: 'status', task_id: 't', state: 'TASK_STATE_WORKING' },
+    { seq: 4, at: after(63), type: 'tool', task_id: 't', name: 'Bash', subject: 'make', state: 'finished' },
+    { seq: 5, at: after(64), type: 'partial', task_id: 't', text: 'Half of' },
+  ]
+  const [turn] = buildTurns(entries as never)
+  assert.deepEqual(
+    turn?.steps.map(({ verb, detail, tookMs }) => [verb, detail, tookMs]),
+    [
+      ['Ran', undefined, 3000],
+      ['Asks you', '**25** or 32?', undefined],
+      ['Went on after the answer', undefined, undefined],
+      ['Wrote, before it was stopped', 'Half of', undefined],
+    ],
+  )
+})

@@ -19,6 +19,8 @@ export interface Step {
   readonly note?: string
   readonly tookMs?: number
   readonly detail?: string
+  /** The detail ends in the middle. */
+  readonly isCut?: true
   readonly diffs?: ActivityView['diffs']
   /** A workspace or task that the step leads to. */
   readonly taskId?: string
@@ -58,13 +60,18 @@ interface BuilderState {
   attempt: number
   asked: boolean
   isOver: boolean
+  /** How long the turn has waited for a person, and since when it waits. */
+  waitedMs: number
+  waitsSinceMs: number | undefined
 }
 
 function createBuilder() {
   const steps: Step[] = []
   /** Places of tools that run, by name and subject: an agent may run the same tool twice at once. */
   const open = new Map<string, number[]>()
-  const state: BuilderState = { attempt: 0, asked: false, isOver: false }
+  const state: BuilderState = { attempt: 0, asked: false, isOver: false, waitedMs: 0, waitsSinceMs: undefined }
+  /** Of each tool that runs: the wait before it began. */
+  const waitedBefore = new Map<number, number>()
   const addTool = (entry: ActivityView, step: Step) => {
     const name = `${entry.name} ${entry.subject ?? ''}`
     const places = open.get(name) ?? []
@@ -72,15 +79,19 @@ function createBuilder() {
     const begun = place === undefined ? undefined : steps[place]
     if (place === undefined || begun === undefined) {
       if (entry.state === 'started') open.set(name, [...places, steps.length])
+      waitedBefore.set(steps.length, state.waitedMs)
       steps.push(step)
       return
     }
-    const tookMs = Date.parse(entry.at) - Date.parse(begun.at)
+    // The time that a person took to answer is not the time of the tool.
+    const waitedMs = state.waitedMs - (waitedBefore.get(place) ?? 0)
+    const tookMs = Math.max(0, Date.parse(entry.at) - Date.parse(begun.at) - waitedMs)
     const { look, note, diffs } = step
     steps[place] = { ...begun, look, tookMs, ...(note !== undefined && { note }), ...(diffs && { diffs }) }
   }
   return {
     add(entry: ActivityView, index: number) {
+      if (entry.type === 'status') addWait(state, entry)
       const body = entry.type === 'tool' ? toolBody(entry) : entryBody(entry, state)
       if (body === undefined) return
       const step = { key: `${entry.seq}-${index}`, at: entry.at, ...body }
@@ -89,6 +100,13 @@ function createBuilder() {
     },
     steps: () => steps.map((step) => (step.look === 'running' ? openStep(step, state) : step)),
   }
+}
+
+function addWait(state: BuilderState, { at, state: taskState }: ActivityView): void {
+  const atMs = Date.parse(at)
+  if (state.waitsSinceMs !== undefined) state.waitedMs += atMs - state.waitsSinceMs
+  const isWait = taskState === 'TASK_STATE_INPUT_REQUIRED' || taskState === 'TASK_STATE_AUTH_REQUIRED'
+  state.waitsSinceMs = isWait ? atMs : undefined
 }
 
 /** A tool whose end was not reported ended with its turn. While the turn waits for a person, no tool of it runs. */
@@ -134,6 +152,14 @@ function entryBody(entry: ActivityView, state: BuilderState): StepBody | undefin
       return statusBody(entry, state)
     case 'reply':
       return { kind: 'message', look: 'done', verb: 'Answered', ...(text && { detail: text }) }
+    case 'partial':
+      return {
+        kind: 'message',
+        look: 'waiting',
+        verb: 'Wrote, before it was stopped',
+        ...(text && { detail: text }),
+        isCut: true,
+      }
     case 'retry':
       return undefined
     case 'late':
@@ -181,6 +207,8 @@ function statusBody({ state: taskState, text }: ActivityView, state: BuilderStat
         }
       return beganBody(state)
     case 'TASK_STATE_INPUT_REQUIRED':
+      state.asked = true
+      return { kind: 'message', look: 'waiting', verb: 'Asks you', ...(text && { detail: text }) }
     case 'TASK_STATE_AUTH_REQUIRED':
       state.asked = true
       return { kind: 'message', look: 'waiting', verb: beginSentence(text ?? 'Asks you') }
@@ -189,7 +217,7 @@ function statusBody({ state: taskState, text }: ActivityView, state: BuilderStat
       return { kind: 'message', look: 'failed', verb: `Failed: ${plainReason(text ?? 'no reason was given')}` }
     case 'TASK_STATE_CANCELED':
       state.isOver = true
-      return { kind: 'message', look: 'failed', verb: text ? `Stopped: ${text}` : 'Stopped' }
+      return { kind: 'message', look: 'failed', verb: stoppedText(state, text) }
     case 'TASK_STATE_REJECTED':
       state.isOver = true
       return { kind: 'message', look: 'failed', verb: text ? `Refused: ${text}` : 'Refused' }
@@ -198,6 +226,11 @@ function statusBody({ state: taskState, text }: ActivityView, state: BuilderStat
       state.isOver = true
       return undefined
   }
+}
+
+function stoppedText({ attempt }: BuilderState, reason: string | undefined): string {
+  const what = attempt === 0 ? 'Cancelled before it began' : 'Stopped'
+  return reason ? `${what}: ${reason}` : what
 }
 
 function beganBody(state: BuilderState): StepBody {

@@ -116,7 +116,7 @@ function StepLine({ step }: { readonly step: Step }) {
           </p>
           <span className="shrink-0 text-faint text-time">{noteText(step)}</span>
         </div>
-        {detail ? <StepDetail text={detail} /> : null}
+        {detail ? <StepDetail text={detail} isCut={step.isCut === true} /> : null}
         {step.diffs?.map(({ path, diff }) => (
           <DiffText key={path} diff={diff} />
         ))}
@@ -152,14 +152,14 @@ function noteText({ look, note, tookMs }: Step): string {
   return [look === 'running' ? 'running' : took, note].filter(Boolean).join(' · ')
 }
 
-function StepDetail({ text }: { readonly text: string }) {
+function StepDetail({ text, isCut }: { readonly text: string; readonly isCut: boolean }) {
   const [isOpen, setOpen] = useState(false)
   const isLong = text.length > DETAIL_CHARACTERS
   return (
     <div className="text-soft">
       <Markdown
         text={isLong && !isOpen ? `${text.slice(0, DETAIL_CHARACTERS).trimEnd()}…` : text}
-        isStreaming={isLong && !isOpen}
+        isStreaming={isCut || (isLong && !isOpen)}
       />
       {isLong ? (
         <button

@@ -14,7 +14,10 @@ interface BubbleFile {
 export function Bubble({ text, files }: { readonly text: string; readonly files: readonly BubbleFile[] }) {
   const [isWhole, setWhole] = useState(text.length <= SHOWN_CHARACTERS * 1.2)
   return (
-    <div className="min-w-0 max-w-[88%] whitespace-pre-wrap break-words rounded-card rounded-br-tag border border-line bg-raised px-3 py-2 text-body max-md:text-[15px] max-md:leading-[22px]">
+    <div
+      dir="auto"
+      className="min-w-0 max-w-[88%] whitespace-pre-wrap break-words rounded-card rounded-br-tag border border-line bg-raised px-3 py-2 text-body max-md:text-[15px] max-md:leading-[22px]"
+    >
       {isWhole ? text : `${text.slice(0, SHOWN_CHARACTERS)}… `}
       {isWhole ? null : (
         <button type="button" className="text-accent" onClick={() => setWhole(true)}>

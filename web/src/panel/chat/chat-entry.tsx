@@ -3,6 +3,7 @@
 import { memo } from 'react'
 import { printableName } from '../../../../src/printable.ts'
 import { useMe } from '../../api/queries.ts'
+import { classNames } from '../../ui/class-names.ts'
 import { Markdown } from '../../ui/markdown.tsx'
 import type { TabProps } from '../tab.ts'
 import { Artifacts } from './artifacts.tsx'
@@ -28,6 +29,7 @@ export const ChatEntryView = memo(ChatEntryContent, (before, after) => {
 function ChatEntryContent({ entry, history, workspace }: ChatEntryProps) {
   const { reply, tools, state, ask } = entry
   const isRunning = state === 'running'
+  const isCut = state === 'stopped' && reply?.partial === true
   return (
     <article aria-label={`Message of ${printableName(entry.sender.name)}`} className="flex min-w-0 flex-col gap-3">
       <MessageText entry={entry} history={history} workspace={workspace} />
@@ -42,8 +44,13 @@ function ChatEntryContent({ entry, history, workspace }: ChatEntryProps) {
             <Working isShown={isRunning && !tools.some((tool) => tool.state === 'started')} />
           ) : (
             // Screen readers read it when it is complete.
-            <div aria-live="polite" aria-busy={isRunning} className={isRunning ? 'streaming-caret' : undefined}>
-              <Markdown text={reply.text} isStreaming={isRunning} />
+            <div
+              aria-live="polite"
+              aria-busy={isRunning}
+              className={classNames(isRunning && 'streaming-caret', isCut && 'text-soft')}
+            >
+              <Markdown text={reply.text} isStreaming={isRunning || isCut} />
+              {isCut ? <PartialNote /> : null}
             </div>
           )}
           {reply === undefined ? null : <Artifacts taskId={entry.task_id} artifacts={reply.artifacts} />}
@@ -53,10 +60,16 @@ function ChatEntryContent({ entry, history, workspace }: ChatEntryProps) {
         <p className="border-line border-l-2 pl-3 text-second text-soft">{entry.reason}</p>
       ) : null}
       {state === 'waiting_for_you' && ask !== undefined ? <PermissionCard ask={ask} workspace={workspace} /> : null}
-      {state === 'waiting_for_you' && ask === undefined ? <QuestionCard {...{ entry, history, workspace }} /> : null}
+      {state === 'waiting_for_you' && ask === undefined ? <QuestionCard entry={entry} workspace={workspace} /> : null}
     </article>
   )
 }
+
+const PartialNote = () => (
+  <p className="mt-3 border-edge border-t border-dashed pt-2 text-faint text-time">
+    A partial answer: it was stopped here.
+  </p>
+)
 
 /** The caret alone, until the agent writes or uses a tool. */
 const Working = ({ isShown }: { readonly isShown: boolean }) =>

@@ -13,6 +13,8 @@ export type ChatToolView = ChatMessageView['tools'][number]
 export type ChatEntry = ChatMessageView & { readonly seq: number }
 
 export interface ChatHistory {
+  /** Absent for one that has no message yet. */
+  readonly id?: string
   /** Whose conversation it is: `people`, a workspace, a schedule. Absent for one that has no message yet. */
   readonly principal?: string
   readonly contextId?: string
@@ -49,15 +51,16 @@ export function withNewest(before: ChatHistory | undefined, page: ChatView): Cha
   const fresh = entriesOf(page)
   const first = fresh[0]?.n ?? 0
   const last = before?.entries.at(-1)?.n ?? 0
-  const { principal, context_id: contextId, seq } = page
+  const { id, principal, context_id: contextId, seq } = page
   // More new messages than a page has: the entries before would leave a gap.
   if (before === undefined || before.hasNewer || last < first - 1) {
-    return { principal, contextId, entries: fresh, hasOlder: page.before !== undefined, hasNewer: false, seq }
+    const hasOlder = page.before !== undefined
+    return { id, principal, contextId, entries: fresh, hasOlder, hasNewer: page.has_newer, seq }
   }
   const kept = before.entries.filter(({ n }) => n < first)
   const entries = [...kept, ...fresh]
   const hasOlder = kept.length === 0 ? page.before !== undefined : before.hasOlder
-  return trimStart({ principal, contextId, entries, hasOlder, hasNewer: false, seq })
+  return trimStart({ id, principal, contextId, entries, hasOlder, hasNewer: false, seq })
 }
 
 /** Replaces entries with what the page says of them; messages that are not on the page yet are left out. */
@@ -153,9 +156,25 @@ function applyEvent(entry: ChatEntry, event: ActivityView): ChatEntry | undefine
     }
     case 'progress':
       return entry
+    case 'status':
+      return begunBy(entry, event)
     default:
       return undefined
   }
+}
+
+/** A turn that begins changes nothing else. With a reason it waits again, and after an ask it goes on. */
+function begunBy(entry: ChatEntry, { state, text, at }: ActivityView): ChatEntry | undefined {
+  if (state !== 'TASK_STATE_WORKING' || text !== undefined || entry.state === 'waiting_for_you') return undefined
+  const { place: _place, reason: _reason, next_try_at: _next, ...rest } = entry
+  return { ...rest, state: 'running', started_at: at }
+}
+
+/** The message that an address names: by its id, or by its task. A question of the task comes first. */
+export function entryAt({ entries }: Pick<ChatHistory, 'entries'>, at: string): ChatEntry | undefined {
+  const ofTask = entries.filter(({ task_id: taskId }) => taskId === at)
+  const asking = ofTask.findLast(({ state }) => state === 'waiting_for_you')
+  return asking ?? entries.find(({ id }) => id === at) ?? ofTask.at(-1)
 }
 
 /** Joins the end of a tool with its beginning. */
@@ -168,6 +187,7 @@ function withTool(tools: readonly ChatToolView[], event: ActivityView): readonly
   const begun = state === 'started' ? undefined : tools[index]
   if (begun === undefined)
     return [...tools, { name, ...(subject !== undefined && { subject }), state, at, ...(diffs && { diffs }) }]
-  const duration_ms = Math.max(0, Date.parse(at) - Date.parse(begun.at))
-  return tools.with(index, { ...begun, state, duration_ms, ...(diffs && { diffs }) })
+  const { waited_ms: waitedMs = 0, ...rest } = begun
+  const duration_ms = Math.max(0, Date.parse(at) - Date.parse(begun.at) - waitedMs)
+  return tools.with(index, { ...rest, state, duration_ms, ...(diffs && { diffs }) })
 }

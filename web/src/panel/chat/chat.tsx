@@ -1,17 +1,20 @@
 /** The tab Chat: the conversations of a workspace, one of them open, and the composer. */
-import { useState } from 'react'
+import { useQuery } from '@tanstack/react-query'
+import { useEffect, useState } from 'react'
 import type { ConversationView } from '../../../../src/client/canvas-calls.ts'
 import { reasonOf } from '../../api/client.ts'
-import { useMay } from '../../api/queries.ts'
-import { goTo, usePlace } from '../../app/route.ts'
+import { keys, useMay } from '../../api/queries.ts'
+import { goTo, usePlace, writePlace } from '../../app/route.ts'
 import { IconButton } from '../../ui/button.tsx'
 import { EmptyState, Loading } from '../../ui/empty-state.tsx'
 import { ChevronIcon, PlusIcon } from '../../ui/icons.tsx'
 import type { TabProps } from '../tab.ts'
+import type { ChatHistory } from './chat-history.ts'
 import { Conversation } from './conversation.tsx'
 import { ConversationList } from './conversation-list.tsx'
+import { placeOfHit } from './message-hits.tsx'
 import { firstConversation, newId } from './new-id.ts'
-import { isOfPeople, nameOf, useConversations } from './use-conversations.ts'
+import { isOfPeople, nameOf, summaryOf, useConversations } from './use-conversations.ts'
 
 export function Chat({ workspace }: TabProps) {
   const { conversations, error } = useConversations(workspace.id)
@@ -25,13 +28,17 @@ interface OpenChatProps extends TabProps {
 }
 
 function OpenChat({ workspace, conversations }: OpenChatProps) {
-  const { item } = usePlace()
+  const { item, at } = usePlace()
   const may = useMay()
   const [isListOpen, setListOpen] = useState(false)
   // Chosen once: a message in another conversation must not exchange what a person reads.
   const [first] = useState(() => conversations.find(isOfPeople)?.context_id ?? firstConversation(workspace.id))
   const chosen = item ?? first
-  const summary = conversations.find(({ id, context_id: contextId }) => chosen === id || chosen === contextId)
+  const opened = useOpened(workspace.id, chosen)
+  const listed = conversations.find(({ id, context_id: contextId }) => chosen === id || chosen === contextId)
+  // An old conversation may be beyond the first page of the list.
+  const summary = listed ?? opened
+  useOwnAddress(workspace.id, opened)
   const open = (conversation: string) => {
     setListOpen(false)
     goTo({ workspaceId: workspace.id, tab: 'chat', item: conversation })
@@ -52,13 +59,43 @@ function OpenChat({ workspace, conversations }: OpenChatProps) {
           workspaceId={workspace.id}
           chosen={summary?.id}
           onChoose={open}
+          onHit={(hit) => {
+            setListOpen(false)
+            goTo(placeOfHit(hit))
+          }}
           onClose={() => setListOpen(false)}
         />
       ) : (
-        <Conversation key={chosen} workspace={workspace} conversation={chosen} others={conversations} onOpen={open} />
+        <Conversation
+          key={chosen}
+          workspace={workspace}
+          conversation={chosen}
+          at={at}
+          others={conversations}
+          onOpen={open}
+        />
       )}
     </div>
   )
+}
+
+/** The open conversation, from what is read of it. */
+function useOpened(workspaceId: string, conversation: string): ConversationView | undefined {
+  const { data } = useQuery<ChatHistory>({
+    queryKey: keys.workspace(workspaceId, 'chat', conversation),
+    enabled: false,
+  })
+  return data && summaryOf({ ...data, hasNewer: false })
+}
+
+/** A link may name a conversation by one of its messages. The address then becomes that of the conversation. */
+function useOwnAddress(workspaceId: string, opened: ConversationView | undefined): void {
+  const { item, at, view } = usePlace()
+  useEffect(() => {
+    if (item === undefined || opened === undefined || item === opened.id || item === opened.context_id) return
+    const own = isOfPeople(opened) ? opened.context_id : opened.id
+    location.replace(writePlace({ workspaceId, tab: 'chat', item: own, at: at ?? item, view }))
+  }, [workspaceId, item, at, view, opened])
 }
 
 interface ConversationBarProps {

@@ -1,12 +1,14 @@
 /**
  * Where a person writes. Enter sends and Shift-Enter begins a new line; on a touch screen Enter begins a new line. No
- * other key changes the text. Files come by drop, by paste and by the button. The text is kept over a reload.
+ * other key changes the text. Files come by drop, by paste and by the button. The text is kept over a reload. While the
+ * agent waits for an answer, what is written here is the answer, and the composer says so.
  */
 import { useMutation } from '@tanstack/react-query'
 import { type ClipboardEvent, type KeyboardEvent, useEffect, useRef, useState } from 'react'
 import { client, reasonOf } from '../../api/client.ts'
 import { useMay } from '../../api/queries.ts'
 import { Button, IconButton } from '../../ui/button.tsx'
+import { Dot } from '../../ui/dot.tsx'
 import { CloseIcon, FileIcon, PlusIcon } from '../../ui/icons.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 import type { TabProps } from '../tab.ts'
@@ -21,9 +23,11 @@ interface ComposerProps extends TabProps {
   readonly contextId: string
   /** The message that runs or waits for a person. */
   readonly running: ChatEntry | undefined
+  /** The message whose agent asks a question. */
+  readonly asking: ChatEntry | undefined
 }
 
-export function Composer({ workspace, contextId, running }: ComposerProps) {
+export function Composer({ workspace, contextId, running, asking }: ComposerProps) {
   const key = draftKey(workspace.id, contextId)
   const [text, setText] = useState(() => readDraft(key))
   const [files, setFiles] = useState<readonly ChosenFile[]>([])
@@ -38,9 +42,11 @@ export function Composer({ workspace, contextId, running }: ComposerProps) {
     writeDraft(key, value)
   }
   const canSend = text.trim() !== '' || files.length > 0
+  const answering = useAnswering(asking, canSend)
+  const { taskId } = answering
   const send = () => {
     if (!canSend) return
-    sendMessage({ workspaceId: workspace.id, contextId, text: text.trim(), files })
+    sendMessage({ workspaceId: workspace.id, contextId, text: text.trim(), files, ...(taskId && { taskId }) })
     write('')
     setFiles([])
     setProblem(undefined)
@@ -49,8 +55,12 @@ export function Composer({ workspace, contextId, running }: ComposerProps) {
   return (
     <div className="shrink-0 border-line border-t px-4 pt-3 pb-4 max-md:px-3 max-md:pb-[max(12px,env(safe-area-inset-bottom))]">
       {drop.isOver ? <DropHint /> : null}
+      {asking === undefined ? null : <AnswerLine name={workspace.name} {...answering} />}
       <div className={BOX}>
-        <TextBox name={workspace.name} text={text} onWrite={write} onSend={send} onFiles={attach} />
+        <TextBox
+          label={`${taskId === undefined ? 'Message' : 'Answer'} ${workspace.name}`}
+          {...{ text, onWrite: write, onSend: send, onFiles: attach }}
+        />
         <div className="[grid-area:files]">
           <FileChips files={files} onRemove={(gone) => setFiles(files.filter((file) => file.key !== gone))} />
           {problem === undefined ? null : (
@@ -61,18 +71,50 @@ export function Composer({ workspace, contextId, running }: ComposerProps) {
         </div>
         <AttachButton onFiles={attach} />
         <span className="min-w-0 truncate text-faint text-time [grid-area:hint] max-md:hidden">
-          {files.length > 0 ? LIMITS : 'Enter sends'}
+          {files.length > 0 ? LIMITS : `Enter ${taskId === undefined ? 'sends' : 'answers'}`}
         </span>
         <div className="flex gap-2 p-2 [grid-area:buttons] empty:hidden max-md:p-1">
           <StopButton workspaceId={workspace.id} running={running} />
           {canSend ? (
             <Button variant="ink" onClick={send}>
-              Send
+              {taskId === undefined ? 'Send' : 'Answer'}
             </Button>
           ) : null}
         </div>
       </div>
     </div>
+  )
+}
+
+interface Answering {
+  /** The task that the text answers; undefined for a new message. */
+  readonly taskId: string | undefined
+  readonly toggle: () => void
+}
+
+/** A text that was begun before the question came stays a message, until the person says that it is the answer. */
+function useAnswering(asking: ChatEntry | undefined, hasText: boolean): Answering {
+  const question = asking === undefined ? undefined : `${asking.id} ${asking.reason}`
+  const [seen, setSeen] = useState({ question, isAnswer: true })
+  if (seen.question !== question) setSeen({ question, isAnswer: !hasText })
+  return {
+    taskId: seen.isAnswer ? asking?.task_id : undefined,
+    toggle: () => setSeen({ question, isAnswer: !seen.isAnswer }),
+  }
+}
+
+function AnswerLine({ name, taskId, toggle }: Answering & { readonly name: string }) {
+  const isAnswer = taskId !== undefined
+  return (
+    <p className="mb-2 flex items-center gap-2 text-second text-soft">
+      <Dot state="needs" />
+      <span className="min-w-0 flex-1">
+        {isAnswer ? `This answers the question of ${name}.` : `${name} waits for an answer.`}
+      </span>
+      <Button variant="quiet" onClick={toggle}>
+        {isAnswer ? 'Write a new message' : 'Answer the question'}
+      </Button>
+    </p>
   )
 }
 
@@ -85,14 +127,14 @@ const BOX = [
 ].join(' ')
 
 interface TextBoxProps {
-  readonly name: string
+  readonly label: string
   readonly text: string
   readonly onWrite: (text: string) => void
   readonly onSend: () => void
   readonly onFiles: (files: readonly File[]) => void
 }
 
-function TextBox({ name, text, onWrite, onSend, onFiles }: TextBoxProps) {
+function TextBox({ label, text, onWrite, onSend, onFiles }: TextBoxProps) {
   const box = useRef<HTMLTextAreaElement>(null)
   // On a phone the focus would open the keyboard over the conversation.
   useEffect(() => {
@@ -112,8 +154,9 @@ function TextBox({ name, text, onWrite, onSend, onFiles }: TextBoxProps) {
   return (
     <textarea
       ref={box}
-      aria-label={`Message ${name}`}
-      placeholder={`Message ${name}`}
+      aria-label={label}
+      placeholder={label}
+      dir="auto"
       rows={1}
       value={text}
       onChange={(event) => onWrite(event.target.value)}

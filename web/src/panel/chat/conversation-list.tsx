@@ -1,6 +1,6 @@
-/** All conversations of a workspace, with a search over their messages and answers. */
-import { type KeyboardEvent, useDeferredValue, useState } from 'react'
-import type { ConversationView } from '../../../../src/client/canvas-calls.ts'
+/** All conversations of a workspace, with a search over every stored message and answer. */
+import { type KeyboardEvent, useState } from 'react'
+import type { ConversationView, MessageHitView } from '../../../../src/client/canvas-calls.ts'
 import { reasonOf } from '../../api/client.ts'
 import { Button } from '../../ui/button.tsx'
 import { classNames } from '../../ui/class-names.ts'
@@ -8,6 +8,7 @@ import { EmptyState, Loading } from '../../ui/empty-state.tsx'
 import { Field } from '../../ui/field.tsx'
 import { Time } from '../../ui/time.tsx'
 import { countText } from '../../ui/times.ts'
+import { MessageHits } from './message-hits.tsx'
 import { isOfPeople, useConversations } from './use-conversations.ts'
 
 const SEARCH_CHARACTERS_MAX = 200
@@ -16,17 +17,16 @@ export interface ConversationListProps {
   readonly workspaceId: string
   readonly chosen: string | undefined
   readonly onChoose: (conversation: string) => void
+  readonly onHit: (hit: MessageHitView) => void
   readonly onClose: () => void
 }
 
-export function ConversationList({ workspaceId, chosen, onChoose, onClose }: ConversationListProps) {
+export function ConversationList({ workspaceId, chosen, onChoose, onHit, onClose }: ConversationListProps) {
   const [typed, setTyped] = useState('')
-  const search = useDeferredValue(typed.trim())
-  const { conversations, hasMore, isReading, error, readMore } = useConversations(workspaceId, search)
+  const search = typed.trim()
   const closeOnEscape = (event: KeyboardEvent) => {
     if (event.key === 'Escape') onClose()
   }
-  const groups = groupsOf(conversations ?? [])
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: keys of the field and the buttons inside bubble up to here.
     <div className="flex min-h-0 flex-1 flex-col" onKeyDown={closeOnEscape}>
@@ -43,39 +43,51 @@ export function ConversationList({ workspaceId, chosen, onChoose, onClose }: Con
         />
       </div>
       <div className="min-h-0 flex-1 overflow-y-auto px-3 pb-4">
-        {error ? <EmptyState title="The conversations cannot be read">{reasonOf(error)}</EmptyState> : null}
-        {conversations === undefined && error === null ? <Loading /> : null}
-        {conversations?.length === 0 && !isReading && !hasMore ? <NothingFound search={search} /> : null}
-        {groups.map(({ title, members }) => (
-          <section key={title} aria-label={title}>
-            {groups.length > 1 ? <h3 className="px-2 pt-3 pb-1 text-faint text-time">{title}</h3> : null}
-            {members.map((each) => (
-              <Row
-                key={each.id}
-                conversation={each}
-                isChosen={each.id === chosen}
-                onChoose={() => onChoose(isOfPeople(each) ? each.context_id : each.id)}
-              />
-            ))}
-          </section>
-        ))}
-        {hasMore ? (
-          <div className="flex justify-center py-3">
-            <Button variant="quiet" onClick={readMore} disabled={isReading}>
-              {search === '' ? 'Show more' : 'Search on'}
-            </Button>
-          </div>
-        ) : null}
+        {search === '' ? (
+          <AllConversations {...{ workspaceId, chosen, onChoose }} />
+        ) : (
+          <MessageHits workspaceId={workspaceId} search={search} onChoose={onHit} />
+        )}
       </div>
     </div>
   )
 }
 
-function NothingFound({ search }: { readonly search: string }) {
-  return search === '' ? (
-    <EmptyState title="No conversation yet">Each conversation with this workspace is listed here.</EmptyState>
-  ) : (
-    <EmptyState title={`No conversation matches “${search}”`} />
+function AllConversations({
+  workspaceId,
+  chosen,
+  onChoose,
+}: Pick<ConversationListProps, 'workspaceId' | 'chosen' | 'onChoose'>) {
+  const { conversations, hasMore, isReading, error, readMore } = useConversations(workspaceId)
+  const groups = groupsOf(conversations ?? [])
+  return (
+    <>
+      {error ? <EmptyState title="The conversations cannot be read">{reasonOf(error)}</EmptyState> : null}
+      {conversations === undefined && error === null ? <Loading /> : null}
+      {conversations?.length === 0 && !isReading && !hasMore ? (
+        <EmptyState title="No conversation yet">Each conversation with this workspace is listed here.</EmptyState>
+      ) : null}
+      {groups.map(({ title, members }) => (
+        <section key={title} aria-label={title}>
+          {groups.length > 1 ? <h3 className="px-2 pt-3 pb-1 text-faint text-time">{title}</h3> : null}
+          {members.map((each) => (
+            <Row
+              key={each.id}
+              conversation={each}
+              isChosen={each.id === chosen}
+              onChoose={() => onChoose(isOfPeople(each) ? each.context_id : each.id)}
+            />
+          ))}
+        </section>
+      ))}
+      {hasMore ? (
+        <div className="flex justify-center py-3">
+          <Button variant="quiet" onClick={readMore} disabled={isReading}>
+            Show more
+          </Button>
+        </div>
+      ) : null}
+    </>
   )
 }
 

@@ -27,6 +27,8 @@ export interface ConversationPages {
   readNewer(before: ChatHistory): Promise<ChatHistory>
   /** The newest page alone. */
   readAnew(): Promise<ChatHistory>
+  /** The page around a message, alone. */
+  readAround(at: string): Promise<ChatHistory>
 }
 
 export function conversationPages(workspaceId: string, conversation: string): ConversationPages {
@@ -42,6 +44,7 @@ export function conversationPages(workspaceId: string, conversation: string): Co
   }
   return {
     ...{ key, get, readAnew },
+    readAround: async (at) => withNewest(undefined, await read({ at, limit: PAGE_MESSAGES })),
     set: (history) => void queryClient.setQueryData(key, history),
     async readNewest() {
       try {

@@ -1,6 +1,7 @@
 /** One conversation: its messages with their answers, what waits for a person, and the composer. */
-import { useEffect } from 'react'
+import { useEffect, useRef } from 'react'
 import type { ConversationView } from '../../../../src/client/canvas-calls.ts'
+import type { WorkspaceSummary } from '../../../../src/client/workspace-calls.ts'
 import { reasonOf } from '../../api/client.ts'
 import { useLiveState } from '../../api/live.ts'
 import { useMay } from '../../api/queries.ts'
@@ -9,32 +10,35 @@ import { ErrorBoundary } from '../../ui/error-boundary.tsx'
 import { Time } from '../../ui/time.tsx'
 import type { TabProps } from '../tab.ts'
 import { ChatEntryView } from './chat-entry.tsx'
-import type { ChatHistory } from './chat-history.ts'
+import { type ChatHistory, entryAt, isOpen } from './chat-history.ts'
 import { Composer } from './composer.tsx'
 import { FolderPath } from './folder-path.tsx'
 import { MessageScroller } from './message-scroller.tsx'
 import { dropOutgoing, hurryOutgoing, useOutgoing } from './outgoing.ts'
 import { OutgoingBubble } from './outgoing-bubble.tsx'
+import { permissionWords } from './permission-words.ts'
 import { senderWords } from './sender-words.ts'
-import { runningEntry, type TimelineItem, timelineOf } from './timeline.ts'
+import { askingEntry, runningEntry, type TimelineItem, timelineOf } from './timeline.ts'
 import { type ConversationChat, useConversation } from './use-conversation.ts'
-import { isOfPeople, refreshConversations } from './use-conversations.ts'
+import { isOfPeople, noteConversation, summaryOf } from './use-conversations.ts'
 
 export interface ConversationProps extends TabProps {
   /** The id of the conversation, or the context id of one of people. */
   readonly conversation: string
+  /** A message or a task: the conversation opens there. */
+  readonly at: string | undefined
   readonly others: readonly ConversationView[]
   readonly onOpen: (conversation: string) => void
 }
 
-export function Conversation({ workspace, conversation, others, onOpen }: ConversationProps) {
-  const chat = useConversation(workspace.id, conversation)
+export function Conversation({ workspace, conversation, at, others, onOpen }: ConversationProps) {
+  const chat = useConversation({ workspaceId: workspace.id, conversation, at })
   const { history, error } = chat
   const may = useMay()
   // A link may name the conversation by its id.
   const contextId = history?.contextId ?? conversation
   const outgoing = useOutgoing(workspace.id).filter((message) => message.contextId === contextId)
-  useFreshness({ workspace, conversation, others, onOpen }, chat, outgoing.filter(isSent).length)
+  useFreshness(workspace, chat, outgoing.filter(isSent).length)
   useConfirmed(history, outgoing)
   if (history === undefined) {
     if (error === null) return <Loading />
@@ -43,6 +47,10 @@ export function Conversation({ workspace, conversation, others, onOpen }: Conver
   const isOwn = history.principal === undefined || history.principal === 'people'
   const items = timelineOf({ history, outgoing, others: isOwn ? others.filter((each) => !isOfPeople(each)) : [] })
   const running = runningEntry(history)
+  const target = at === undefined ? undefined : entryAt(history, at)
+  // The answer on its way has answered it.
+  const asking = askingEntry(history)
+  const isAnswered = outgoing.some(({ taskId }) => taskId !== undefined && taskId === asking?.task_id)
   const isEmpty = history.entries.length === 0 && outgoing.length === 0
   return (
     <>
@@ -51,7 +59,9 @@ export function Conversation({ workspace, conversation, others, onOpen }: Conver
       ) : (
         <MessageScroller
           firstKey={items[0]?.key}
-          lastKey={items.at(-1)?.key}
+          newest={newestMark(history, others)}
+          sentKey={outgoing.at(-1)?.messageId}
+          targetKey={target?.id}
           hasOlder={history.hasOlder}
           hasNewer={history.hasNewer}
           onTop={chat.loadOlder}
@@ -59,15 +69,22 @@ export function Conversation({ workspace, conversation, others, onOpen }: Conver
           onNewest={chat.showNewest}
         >
           {items.map((item) => (
-            <ErrorBoundary key={item.key} what="This message" text={plainTextOf(item)}>
-              <Item item={item} workspace={workspace} history={history} onOpen={onOpen} />
-            </ErrorBoundary>
+            <div key={item.key} data-key={item.key} className={item.key === target?.id ? TARGET : 'min-w-0'}>
+              <ErrorBoundary what="This message" text={plainTextOf(item)}>
+                <Item item={item} workspace={workspace} history={history} onOpen={onOpen} />
+              </ErrorBoundary>
+            </div>
           ))}
         </MessageScroller>
       )}
       <Announcement name={workspace.name} history={history} />
       {isOwn && may('message.send') ? (
-        <Composer workspace={workspace} contextId={contextId} running={running} />
+        <Composer
+          workspace={workspace}
+          contextId={contextId}
+          running={running}
+          asking={isAnswered ? undefined : asking}
+        />
       ) : (
         <p className="shrink-0 border-line border-t px-5 py-3 text-faint text-second">
           {isOwn ? 'You read along. To write, log in as a member.' : 'This conversation belongs to another sender.'}
@@ -79,21 +96,46 @@ export function Conversation({ workspace, conversation, others, onOpen }: Conver
 
 const isSent = ({ state }: { readonly state: string }): boolean => state === 'sent'
 
-/** Reads again what no event of this conversation tells: the state of the workspace, and sent messages. */
-function useFreshness({ workspace, others }: ConversationProps, chat: ConversationChat, sent: number): void {
+/** The message that the address names. */
+const TARGET = '-mx-3 min-w-0 rounded-box bg-accent-soft px-3 py-3 outline-1 outline-accent'
+
+/** Grows with each new message and each answer, also with those that are not on the page. */
+function newestMark({ id, entries, hasNewer }: ChatHistory, others: readonly ConversationView[]): number {
+  const last = entries.at(-1)
+  const shown = last === undefined ? 0 : 2 * last.n + (isOpen(last) ? 0 : 1)
+  if (!hasNewer) return shown
+  const listed = others.find((each) => each.id === id)
+  return listed === undefined ? shown : Math.max(shown, 2 * listed.messages)
+}
+
+/** The platform tells of a message that it has taken; without an event of it the page reads again after this time. */
+const CONFIRMED_MS = 3000
+
+/** Reads again what no event of this conversation tells: the state of the workspace, and the first message. */
+function useFreshness({ id, status }: WorkspaceSummary, chat: ConversationChat, sent: number): void {
   const { refresh, history } = chat
   const isOnline = useLiveState().kind === 'online'
   useEffect(() => {
     if (isOnline) hurryOutgoing()
   }, [isOnline])
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a change of these is the reason to read again.
-  useEffect(refresh, [refresh, sent, workspace.status])
-  // The list has other conversations and the titles. It changes when a turn begins or ends.
-  const mark = `${history?.entries.at(-1)?.id} ${history?.entries.at(-1)?.state} ${workspace.running} ${workspace.queue_depth}`
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a change of the mark is the reason to read again.
+  const isFollowed = history?.seq !== undefined
   useEffect(() => {
-    if (others.length > 0 || history?.entries.length !== 0) refreshConversations(workspace.id)
-  }, [workspace.id, mark])
+    if (sent === 0) return
+    const timer = setTimeout(refresh, isFollowed ? CONFIRMED_MS : 0)
+    return () => clearTimeout(timer)
+  }, [refresh, sent, isFollowed])
+  const seen = useRef(status)
+  useEffect(() => {
+    if (seen.current !== status) refresh()
+    seen.current = status
+  }, [refresh, status])
+  // The list shows this conversation as the page does.
+  const summary = history && summaryOf(history)
+  const mark = JSON.stringify(summary)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the mark is the summary.
+  useEffect(() => {
+    if (summary !== undefined) noteConversation(id, summary)
+  }, [id, mark])
 }
 
 /** Removes outgoing messages that the history shows. */
@@ -146,14 +188,15 @@ function OtherLine({ other, onOpen }: { readonly other: ConversationView; readon
 }
 
 function Greeting({ workspace }: TabProps) {
-  const { name, working_dir: folder, permission } = workspace
-  const asks = permission === 'bypass' ? 'acts without asking' : 'asks before it acts'
+  const { name, working_dir: folder } = workspace
+  const permission = permissionWords(workspace)
   return (
     <div className="flex min-h-0 flex-1 flex-col justify-center">
       <EmptyState title={`Say hello to ${name}`}>
         {folder === undefined ? null : (
           <>
-            {name} works in <FolderPath path={folder} /> and {asks}.
+            {name} works in <FolderPath path={folder} />
+            {permission === undefined ? '' : ` and ${permission}`}.
           </>
         )}
       </EmptyState>

@@ -12,7 +12,12 @@ const LOAD_PX = 400
 
 export interface MessageScrollerProps {
   readonly firstKey: string | undefined
-  readonly lastKey: string | undefined
+  /** Grows with each new message and each answer. */
+  readonly newest: number
+  /** The last message that the person has sent: the view goes to it. */
+  readonly sentKey: string | undefined
+  /** The message that the address names: the view begins there. */
+  readonly targetKey: string | undefined
   readonly hasOlder: boolean
   readonly hasNewer: boolean
   readonly onTop: () => Promise<void>
@@ -23,12 +28,12 @@ export interface MessageScrollerProps {
 }
 
 export function MessageScroller(props: MessageScrollerProps) {
-  const { lastKey, hasOlder, hasNewer, onNewest, children } = props
+  const { newest, hasOlder, hasNewer, onNewest, children } = props
   const scroller = useRef<HTMLDivElement>(null)
   const content = useRef<HTMLDivElement>(null)
   const { isAtBottom, onScroll, stick } = useScrollPosition(props, scroller, content)
-  const seenKey = useRef(lastKey)
-  if (isAtBottom && !hasNewer) seenKey.current = lastKey
+  const seen = useRef(newest)
+  if (isAtBottom && !hasNewer) seen.current = newest
   const toNewest = () => {
     stick()
     if (hasNewer) void onNewest().then(stick)
@@ -55,7 +60,7 @@ export function MessageScroller(props: MessageScrollerProps) {
           className="absolute bottom-3 left-1/2 inline-flex h-8 -translate-x-1/2 items-center gap-1.5 rounded-full border border-line bg-surface px-3 font-[550] text-second shadow-float hover:border-edge max-md:h-11"
         >
           <DownIcon />
-          {seenKey.current === lastKey && !hasNewer ? 'Newest' : 'New messages'}
+          {newest > seen.current ? 'New messages' : 'Newest'}
         </button>
       )}
     </div>
@@ -65,7 +70,7 @@ export function MessageScroller(props: MessageScrollerProps) {
 type ElementRef = { readonly current: HTMLDivElement | null }
 
 function useScrollPosition(
-  { firstKey, hasOlder, hasNewer, onTop, onBottom }: MessageScrollerProps,
+  { firstKey, sentKey, targetKey, hasOlder, hasNewer, onTop, onBottom }: MessageScrollerProps,
   scroller: ElementRef,
   content: ElementRef,
 ) {
@@ -81,7 +86,7 @@ function useScrollPosition(
   const onScroll = () => {
     const view = scroller.current
     if (view === null) return
-    const below = view.scrollHeight - view.scrollTop - view.clientHeight
+    const below = belowOf(view)
     // The event comes late: the content may have grown since. Only a person scrolls up.
     const isUp = view.scrollTop < lastTop.current
     lastTop.current = view.scrollTop
@@ -108,8 +113,28 @@ function useScrollPosition(
     const { element, top } = anchor.current
     if (element.isConnected) view.scrollTop += element.getBoundingClientRect().top - top
   }, [firstKey])
+  // What a person sends is seen at once.
+  const sent = useRef(sentKey)
+  useEffect(() => {
+    if (sentKey !== undefined && sentKey !== sent.current) stick()
+    sent.current = sentKey
+  }, [sentKey, stick])
+  useLayoutEffect(() => {
+    const target = targetKey === undefined ? null : findByKey(content.current, targetKey)
+    if (target === null) return
+    target.scrollIntoView({ block: 'center' })
+    sticks.current = belowOf(scroller.current) < BOTTOM_PX
+    setAtBottom(sticks.current)
+  }, [scroller, content, targetKey])
   return { isAtBottom, onScroll, stick }
 }
+
+/** How much stands below what is seen. */
+const belowOf = (view: Element | null): number =>
+  view === null ? 0 : view.scrollHeight - view.scrollTop - view.clientHeight
+
+const findByKey = (content: Element | null, key: string): Element | null =>
+  content?.querySelector(`:scope > [data-key="${CSS.escape(key)}"]`) ?? null
 
 function findAnchor(view: Element, content: Element | null) {
   const edge = view.getBoundingClientRect().top

@@ -14,8 +14,8 @@ export interface MessageStateText {
   readonly parts: readonly StatePart[]
   /** Red is for what needs a person. */
   readonly isRed: boolean
-  /** What a person may do about it. */
-  readonly action?: 'retry' | 'run again' | 'cancel'
+  /** What a person may do about it. `replay` and `run again` have the same words. */
+  readonly action?: 'replay' | 'run again' | 'cancel'
   /** There is a story to tell: why it failed, or why it waits. */
   readonly hasStory: boolean
 }
@@ -50,11 +50,11 @@ export function messageState(message: ChatMessageView): MessageStateText {
 function failedState(message: ChatMessageView): MessageStateText {
   const reason = shorten(message.reason ?? 'the turn failed')
   if (message.replayed_as !== undefined) {
-    return { parts: [part(`failed: ${reason}`), part('sent again')], isRed: false, hasStory: true }
+    return { parts: [part(`failed: ${reason}`), part('was run again')], isRed: false, hasStory: true }
   }
   const isHandled = message.handled === true
   // A dead letter is replayed. A message that the agent refused is sent again as a new one.
-  const action = message.handled === undefined ? 'run again' : 'retry'
+  const action = message.handled === undefined ? 'run again' : 'replay'
   return {
     parts: [part(`failed: ${reason}`), ...(isHandled ? [part('discarded')] : [])],
     ...{ isRed: !isHandled, hasStory: true },
@@ -77,8 +77,11 @@ const nextTry = ({ next_try_at: at }: ChatMessageView): StatePart[] =>
 const parkedText = ({ reason }: ChatMessageView): string =>
   reason === undefined ? 'parked' : `parked: ${shorten(reason)}`
 
-const stoppedText = ({ duration_ms: tookMs }: ChatMessageView): string =>
-  tookMs === undefined ? 'stopped' : `stopped after ${tookTime(tookMs)}`
+/** A message that was taken out of the queue never ran. */
+function stoppedText({ duration_ms: tookMs, started_at: startedAt }: ChatMessageView): string {
+  if (startedAt === undefined) return 'cancelled before it began'
+  return tookMs === undefined ? 'stopped' : `stopped after ${tookTime(tookMs)}`
+}
 
 /** Time, cost and tokens; how many went in and out is in the title of the line. */
 function usageOf({ usage, duration_ms: tookMs }: ChatMessageView): StatePart[] {

@@ -7,7 +7,7 @@
 import { useQuery } from '@tanstack/react-query'
 import type { MeView } from '../../../../src/client/canvas-calls.ts'
 import { MoleculeError } from '../../../../src/errors.ts'
-import { client, isLoggedOut, reasonOf } from '../../api/client.ts'
+import { client, clientOfSession, isLoggedOut, reasonOf } from '../../api/client.ts'
 import { keys, queryClient } from '../../api/queries.ts'
 import { type ChosenFile, toParts } from './attachments.ts'
 import { newId } from './new-id.ts'
@@ -113,19 +113,17 @@ async function sendUntilTaken(message: UnsentMessage): Promise<void> {
   const { messageId, workspaceId, contextId, taskId, text, files } = message
   for (let failures = 0; ; failures++) {
     try {
-      // Another tab may have logged in another person, and its cookie is the cookie of this page.
-      const { token_id: session } = await client.me()
-      if (session !== message.session) {
-        change(messageId, { state: 'refused', problem: OTHER_SESSION })
-        if (session !== currentSession()) location.reload()
-        return
-      }
       const parts = await toParts(text, files)
       const ids = { messageId, contextId, ...(taskId !== undefined && { taskId }) }
-      await client.sendMessage(workspaceId, { ...ids, role: 'ROLE_USER', parts }, { wait: false })
+      await clientOfSession(message.session).sendMessage(
+        workspaceId,
+        { ...ids, role: 'ROLE_USER', parts },
+        { wait: false },
+      )
       change(messageId, { state: 'sent' })
       return
     } catch (thrown) {
+      if (isLoggedOut(thrown) && (await isOfOtherSession(message))) return
       const canRetry = thrown instanceof MoleculeError && thrown.retryable && !isLoggedOut(thrown)
       const changed = change(messageId, { state: canRetry ? 'waiting' : 'refused', problem: problemOf(thrown) })
       if (changed === undefined || !canRetry) return
@@ -133,6 +131,15 @@ async function sendUntilTaken(message: UnsentMessage): Promise<void> {
       if (!readAll().some((each) => each.messageId === messageId)) return
     }
   }
+}
+
+/** Another tab may have logged in another person, and its cookie is the cookie of this page. */
+async function isOfOtherSession({ messageId, session: written }: UnsentMessage): Promise<boolean> {
+  const me = await client.me().catch(() => undefined)
+  if (me === undefined || me.token_id === written) return false
+  change(messageId, { state: 'refused', problem: OTHER_SESSION })
+  if (me.token_id !== currentSession()) location.reload()
+  return true
 }
 
 /** The client names the address of the platform, which is the address of this page. */

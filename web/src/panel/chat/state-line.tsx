@@ -1,4 +1,4 @@
-/** The state of a message under it, with what a person may do about it: Retry, Run again, Cancel, Why. */
+/** The state of a message under it, with what a person may do about it: Run again, Cancel, Why. */
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Fragment, type ReactNode, useState } from 'react'
 import { client, reasonOf } from '../../api/client.ts'
@@ -24,6 +24,8 @@ export function StateLine({ entry, history, workspace }: StateLineProps) {
   const may = useMay()
   const { parts, isRed, action, hasStory } = messageState({ ...entry, place: queuedBefore(history, entry) })
   const act = useAction(entry, workspace.id)
+  // What was cancelled can be run again at once: only the same action is done.
+  const isDone = act.isPending || (act.isSuccess && act.variables === action)
   const isAllowed = action !== undefined && may(ACTIONS[action])
   return (
     <div className="flex min-w-0 max-w-full flex-col items-end gap-2 self-stretch">
@@ -43,7 +45,7 @@ export function StateLine({ entry, history, workspace }: StateLineProps) {
         {isAllowed || hasStory ? ' · ' : null}
         <span className="whitespace-nowrap">
           {action !== undefined && isAllowed ? (
-            <LineButton onClick={() => act.mutate(action)} disabled={act.isPending || act.isSuccess}>
+            <LineButton onClick={() => act.mutate(action)} disabled={isDone}>
               {TITLES[action]}
             </LineButton>
           ) : null}
@@ -60,8 +62,8 @@ export function StateLine({ entry, history, workspace }: StateLineProps) {
   )
 }
 
-const ACTIONS = { retry: 'dead-letter.handle', 'run again': 'message.send', cancel: 'task.cancel' } as const
-const TITLES = { retry: 'Retry', 'run again': 'Run again', cancel: 'Cancel' } as const
+const ACTIONS = { replay: 'dead-letter.handle', 'run again': 'message.send', cancel: 'task.cancel' } as const
+const TITLES = { replay: 'Run again', 'run again': 'Run again', cancel: 'Cancel' } as const
 
 function Part({ part: { text, isUnknown, since } }: { readonly part: StatePart }) {
   if (since !== undefined) return <RunningSeconds since={since} />
@@ -97,7 +99,7 @@ function useAction(entry: ChatEntry, workspaceId: string) {
   return useMutation({
     mutationFn: async (action: keyof typeof ACTIONS) => {
       if (action === 'cancel') await client.cancelTask(workspaceId, entry.task_id)
-      if (action === 'retry') await client.replayDeadLetter(workspaceId, entry.id)
+      if (action === 'replay') await client.replayDeadLetter(workspaceId, entry.id)
       if (action === 'run again') await runAgain(entry, workspaceId)
     },
     onError: (error) => showToast(reasonOf(error)),

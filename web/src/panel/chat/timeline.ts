@@ -41,6 +41,10 @@ export function timelineOf({ history, others, outgoing }: TimelineInput): readon
 export const runningEntry = ({ entries }: ChatHistory): ChatEntry | undefined =>
   entries.findLast(({ state }) => state === 'running' || state === 'waiting_for_you')
 
+/** The message whose agent asks a question. A permission is no question: it has buttons of its own. */
+export const askingEntry = ({ entries }: ChatHistory): ChatEntry | undefined =>
+  entries.findLast(({ state, ask }) => state === 'waiting_for_you' && ask === undefined)
+
 /** Messages that were queued before this one. The one that runs is not queued. */
 export function queuedBefore({ entries }: ChatHistory, { place = 0 }: ChatEntry): number {
   const head = entries.find(isOpen)

@@ -7,7 +7,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo, useRef } from 'react'
 import type { ActivityView } from '../../../../src/client/platform-client.ts'
 import { useLiveState, useWorkspaceEvents } from '../../api/live.ts'
-import { applyEvents, type ChatHistory } from './chat-history.ts'
+import { applyEvents, type ChatHistory, entryAt } from './chat-history.ts'
 import { type ConversationPages, conversationPages } from './conversation-pages.ts'
 import { refreshConversations } from './use-conversations.ts'
 
@@ -29,7 +29,14 @@ export interface ConversationChat {
   refresh(): void
 }
 
-export function useConversation(workspaceId: string, conversation: string): ConversationChat {
+export interface ConversationPlace {
+  readonly workspaceId: string
+  readonly conversation: string
+  /** Open it there: a message or a task. */
+  readonly at: string | undefined
+}
+
+export function useConversation({ workspaceId, conversation, at }: ConversationPlace): ConversationChat {
   const follower = useMemo(
     () => createFollower(conversationPages(workspaceId, conversation), () => refreshConversations(workspaceId)),
     [workspaceId, conversation],
@@ -40,12 +47,16 @@ export function useConversation(workspaceId: string, conversation: string): Conv
     refetch,
   } = useQuery({
     queryKey: follower.key,
-    queryFn: follower.readNewest,
+    queryFn: () => follower.readFirst(at),
     staleTime: Infinity,
     refetchOnMount: 'always',
     gcTime: 60_000,
   })
   useEffect(() => follower.stop, [follower])
+  // Another message of the conversation that is open already.
+  useEffect(() => {
+    if (at !== undefined) follower.showAt(at).catch(() => undefined)
+  }, [follower, at])
   useWorkspaceEvents({
     workspaceId,
     since: history?.seq,
@@ -66,8 +77,6 @@ export function useConversation(workspaceId: string, conversation: string): Conv
 function createFollower(pages: ConversationPages, onOthers: () => void) {
   const events = createEventLog()
   const others = createThrottled(REFRESH_MS_MIN, async () => onOthers())
-  const isOfOther = ({ type, task_id: taskId }: ActivityView) =>
-    type === 'status' && !pages.get()?.entries.some((entry) => entry.task_id === taskId)
   let batch: ReturnType<typeof setTimeout> | undefined
   let isLoading = false
 
@@ -81,9 +90,9 @@ function createFollower(pages: ConversationPages, onOthers: () => void) {
     const seen = events.recent()
     try {
       // Far up in the history the newest messages are not on the page.
-      if (pages.get()?.hasNewer) return
+      if (pages.get()?.hasNewer) return others.soon()
       pages.set(withRecent(await pages.readNewest()))
-      events.forgetOthers(seen, new Set(pages.get()?.entries.map((entry) => entry.task_id)))
+      if (events.forgetOthers(seen, new Set(pages.get()?.entries.map((entry) => entry.task_id)))) others.soon()
     } catch {
       // The platform is away. The page reads again when it is back.
     }
@@ -109,12 +118,20 @@ function createFollower(pages: ConversationPages, onOthers: () => void) {
   }
   return {
     key: pages.key,
-    readNewest: async () => withRecent(await pages.readNewest()),
+    /** The newest page, unless the address names a message that is not on the page. */
+    async readFirst(at: string | undefined) {
+      const known = pages.get()
+      const isThere = at === undefined || (known !== undefined && entryAt(known, at) !== undefined)
+      return withRecent(await (isThere ? pages.readNewest() : pages.readAround(at)))
+    },
+    async showAt(at: string) {
+      const known = pages.get()
+      if (known !== undefined && entryAt(known, at) === undefined) await loadOnce(() => pages.readAround(at))
+    },
     refresh: reading.soon,
     take(more: readonly ActivityView[]) {
-      events.add(more)
       // A short turn of another conversation is over before the state of the workspace shows it.
-      if (more.some(isOfOther)) others.soon()
+      if (events.add(more)) others.soon()
       batch ??= setTimeout(flush, BATCH_MS)
     },
     loadOlder: () => loadOnce(pages.readOlder),
@@ -163,10 +180,12 @@ function createEventLog() {
   let all: readonly ActivityView[] = []
   let batch: readonly ActivityView[] = []
   return {
-    add(more: readonly ActivityView[]) {
+    /** True when the state of a message of another conversation has changed. */
+    add(more: readonly ActivityView[]): boolean {
       const own = more.filter(isOwn)
       all = [...all, ...own].slice(-RECENT_EVENTS_MAX)
       batch = [...batch, ...own]
+      return more.some((event) => event.type === 'status' && !isOwn(event))
     },
     takeBatch() {
       const taken = batch
@@ -174,11 +193,16 @@ function createEventLog() {
       return taken
     },
     recent: () => all,
-    /** Tasks of these events that are not on the page, which was read after them, are of other conversations. */
-    forgetOthers(seen: readonly ActivityView[], own: ReadonlySet<string>) {
+    /**
+     * Tasks of these events that are not on the page, which was read after them, are of other conversations. True when
+     * there is one that was not known.
+     */
+    forgetOthers(seen: readonly ActivityView[], own: ReadonlySet<string>): boolean {
       if (foreign.size > FOREIGN_TASKS_MAX) foreign.clear()
+      const before = foreign.size
       for (const { task_id: taskId } of seen) if (taskId !== undefined && !own.has(taskId)) foreign.add(taskId)
       all = all.filter(isOwn)
+      return foreign.size > before
     },
   }
 }

@@ -1,11 +1,13 @@
 /** The conversations of a workspace, the last changed first. */
-import { useInfiniteQuery } from '@tanstack/react-query'
+import { type InfiniteData, useInfiniteQuery } from '@tanstack/react-query'
 import type { ConversationView } from '../../../../src/client/canvas-calls.ts'
 import { client } from '../../api/client.ts'
 import { keys, queryClient } from '../../api/queries.ts'
+import type { ChatHistory } from './chat-history.ts'
+
+type ConversationsPage = Awaited<ReturnType<typeof client.listConversations>>
 
 const LISTED_MAX = 50
-/** A search page may be empty and still have a next one: after so many the person decides whether to search on. */
 const PAGES_MAX = 40
 
 export interface ConversationsQueryState {
@@ -17,13 +19,12 @@ export interface ConversationsQueryState {
   readMore(): void
 }
 
-export function useConversations(workspaceId: string, search = ''): ConversationsQueryState {
+export function useConversations(workspaceId: string): ConversationsQueryState {
   const query = useInfiniteQuery({
-    queryKey: keys.workspace(workspaceId, 'conversations', search),
+    queryKey: keys.workspace(workspaceId, 'conversations', ''),
     queryFn: ({ pageParam }) =>
       client.listConversations(workspaceId, {
         limit: LISTED_MAX,
-        ...(search !== '' && { search }),
         ...(pageParam !== '' && { after: pageParam }),
       }),
     initialPageParam: '',
@@ -38,6 +39,41 @@ export function useConversations(workspaceId: string, search = ''): Conversation
     isReading: query.isFetching,
     error: query.error,
     readMore: () => void query.fetchNextPage(),
+  }
+}
+
+/** Puts a conversation that has changed on top of the list, where the page knows all that the list shows of it. */
+export function noteConversation(workspaceId: string, changed: ConversationView): void {
+  const queryKey = keys.workspace(workspaceId, 'conversations', '')
+  queryClient.setQueryData<InfiniteData<ConversationsPage>>(queryKey, (before) => {
+    const [first, ...rest] = before?.pages ?? []
+    if (before === undefined || first === undefined) return before
+    const known = before.pages.flatMap(({ conversations }) => conversations).find(({ id }) => id === changed.id)
+    const now = { ...changed, title: known?.title ?? changed.title, ...(known?.sender && { sender: known.sender }) }
+    if (known !== undefined && JSON.stringify(known) === JSON.stringify(now)) return before
+    const others = (page: ConversationsPage) => page.conversations.filter(({ id }) => id !== changed.id)
+    const pages = [
+      { ...first, conversations: [now, ...others(first)] },
+      ...rest.map((page) => ({ ...page, conversations: others(page) })),
+    ]
+    return { ...before, pages }
+  })
+}
+
+const TITLE_CHARACTERS_MAX = 80
+
+/** What the list shows of an open conversation; undefined while its newest message is not on the page. */
+export function summaryOf(history: ChatHistory): ConversationView | undefined {
+  const { id, contextId, principal, entries, hasNewer } = history
+  const [first, last] = [entries[0], entries.at(-1)]
+  if (id === undefined || contextId === undefined || principal === undefined || hasNewer) return undefined
+  if (first === undefined || last === undefined) return undefined
+  const words = first.text.replaceAll(/\s+/g, ' ').trim()
+  const title = words.length > TITLE_CHARACTERS_MAX ? `${words.slice(0, TITLE_CHARACTERS_MAX - 1)}…` : words
+  return {
+    ...{ id, context_id: contextId, principal, sender: first.sender, state: last.state, messages: last.n },
+    title: title === '' ? 'a message without text' : title,
+    updated_at: last.ended_at ?? last.started_at ?? last.sent_at,
   }
 }
 

@@ -218,7 +218,7 @@ function ReplayButton({ task, refreshId }: { readonly task: DelegatedTaskView; r
   if (task.state !== 'TASK_STATE_FAILED' || task.workspace_name === null || !may('dead-letter.handle')) return null
   const replay = async () => {
     if (!(await run(() => client.replayDeadLetter(task.workspace_id, task.task_id)))) return
-    showToast(`Sent again to ${task.workspace_name}`)
+    showToast(`It runs again in ${task.workspace_name}`)
     refresh(refreshId, 'delegations')
   }
   return (

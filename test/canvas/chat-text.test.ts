@@ -1,0 +1,123 @@
+/** What a person reads in the chat: Markdown as agents write it, partial answers, times, and what the page says of an agent. */
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { createHandWorker } from '../harness/hand-worker.ts'
+import { type PlatformUnderTest, startPlatformFor } from '../harness/platform.ts'
+import { checkAccessibility } from './axe.ts'
+import { openPage } from './browser.ts'
+
+const openChat = (t: TestContext, platform: PlatformUnderTest, id: string) =>
+  openPage(t, platform, { hash: `#/w/${id}/chat` })
+
+async function say(page: Page, text: string): Promise<void> {
+  const box = page.getByRole('textbox', { name: 'Message Ada' })
+  await box.fill(text)
+  await box.press('Enter')
+}
+
+const ANSWER = [
+  'First line\nsecond line<br>third &amp; last &lt;tag&gt; &mdash; `&amp;`',
+  '- [x] tests pass\n- [ ] review **open**',
+  '| left | middle | right |\n|:-----|:------:|------:|\n| a<br>b | c | 1,204 |',
+  '[a link](https://example.test/?a=1&amp;b=2)',
+  'שלום עולם, this is right to left',
+].join('\n\n')
+
+test('CV-8 an answer keeps its lines, and has task lists, aligned tables, entities and right-to-left text', async (t) => {
+  const platform = await startPlatformFor(t)
+  const worker = await createHandWorker(platform, {})
+  const page = await openChat(t, platform, worker.workspaceId)
+  await say(page, 'مرحبا: show it')
+  await (await worker.lease()).answer(ANSWER)
+  const lines = page.locator('article p', { hasText: 'First line' })
+  await lines.waitFor()
+  assert.equal(
+    await page.evaluate(
+      `[...document.querySelectorAll('article p')].find((p) => p.innerText.startsWith('First')).innerText`,
+    ),
+    'First line\nsecond line\nthird & last <tag> — &amp;',
+  )
+  assert.equal(await page.getByRole('checkbox', { name: 'done', exact: true }).isChecked(), true)
+  assert.equal(await page.getByRole('checkbox', { name: 'not done' }).isChecked(), false)
+  assert.equal(await page.getByText('[x]').count(), 0)
+  const cells = page.getByRole('cell')
+  assert.equal(await cells.count(), 3)
+  const shown = `[...document.querySelectorAll('td')].map((cell) => [getComputedStyle(cell).textAlign, cell.innerText])`
+  assert.deepEqual(await page.evaluate(shown), [
+    ['left', 'a\nb'],
+    ['center', 'c'],
+    ['right', '1,204'],
+  ])
+  assert.equal(await page.getByRole('link', { name: 'a link' }).getAttribute('href'), 'https://example.test/?a=1&b=2')
+  const directionOf = (text: string) =>
+    page.evaluate(
+      `getComputedStyle([...document.querySelectorAll('[dir]')].findLast((each) => each.textContent.includes('${text}'))).direction`,
+    )
+  assert.equal(await directionOf('this is right to left'), 'rtl')
+  assert.equal(await directionOf('show it'), 'rtl')
+  assert.equal(await directionOf('second line'), 'ltr')
+  await checkAccessibility(t, page, 'an answer with a task list and a table')
+})
+
+test('CV-8 CV-2 Stop keeps what was written, marked as partial, in the chat, after a reload and in the activity', async (t) => {
+  const platform = await startPlatformFor(t)
+  const worker = await createHandWorker(platform, {})
+  const page = await openChat(t, platform, worker.workspaceId)
+  await say(page, 'why is it slow?')
+  const turn = await worker.lease()
+  await turn.append({ type: 'text', delta: 'The index is missing, **because' })
+  await page.getByText('The index is missing,').waitFor()
+  await page.getByRole('button', { name: 'Stop', exact: true }).click()
+  const isPartial = async () => {
+    await page.getByText('A partial answer: it was stopped here.').waitFor()
+    await page.getByText('The index is missing,').waitFor()
+    await page.getByText(/^stopped after/).waitFor()
+  }
+  await isPartial()
+  await turn.settle({ type: 'stopped' })
+  await page.reload()
+  await isPartial()
+  await checkAccessibility(t, page, 'a partial answer')
+  await page.getByRole('tab', { name: 'Activity' }).click()
+  await page.getByText('Wrote, before it was stopped').waitFor()
+  await page.getByRole('list', { name: 'Steps' }).getByText('The index is missing,').waitFor()
+})
+
+test('CV-2 only a workspace that asks is said to ask before it acts', async (t) => {
+  const platform = await startPlatformFor(t)
+  const shell = await platform.exec('cat', { name: 'Ada' })
+  const page = await openChat(t, platform, shell)
+  await page.getByText('Say hello to Ada').waitFor()
+  await page.getByText(/^Ada works in .*[^.]\.$/).waitFor()
+  assert.equal(await page.getByText('asks before it acts').count(), 0)
+})
+
+test('CV-2 the time of a tool is without the wait for a person, while it runs and after a reload', async (t) => {
+  const platform = await startPlatformFor(t)
+  const worker = await createHandWorker(platform, {})
+  const page = await openChat(t, platform, worker.workspaceId)
+  await say(page, 'run the tests')
+  const turn = await worker.lease()
+  const tool = { type: 'tool', name: 'Bash', subject: 'make test' }
+  await turn.append({ ...tool, state: 'started' })
+  await turn.ask('may I?', { tool: 'Bash', subject: 'make test' })
+  const card = page.getByRole('region', { name: 'Ada wants to run a command' })
+  await card.waitFor()
+  const shownMs = Date.now()
+  await page.waitForTimeout(6000)
+  const waitedMs = Date.now() - shownMs
+  await card.getByRole('button', { name: 'Allow once' }).click()
+  await worker.nextAnswer()
+  await turn.append({ ...tool, state: 'finished' })
+  const line = page.getByRole('button', { name: /^done make test/ })
+  const time = async () =>
+    Number.parseFloat(/make test\s*([\d.]+) s/.exec((await line.textContent()) ?? '')?.[1] ?? '0')
+  await line.waitFor()
+  assert.ok((await time()) * 1000 < waitedMs, (await line.textContent()) ?? '')
+  await turn.answer('All pass.')
+  await page.getByText('All pass.').waitFor()
+  await page.reload()
+  await line.waitFor()
+  assert.ok((await time()) * 1000 < waitedMs, (await line.textContent()) ?? '')
+})

@@ -1,0 +1,173 @@
+/** Finding a message and coming back to it: search, needs, links, and what stays open meanwhile. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { createHandWorker } from '../harness/hand-worker.ts'
+import { type PlatformUnderTest, startPlatformFor } from '../harness/platform.ts'
+import { checkAccessibility } from './axe.ts'
+import { openPage } from './browser.ts'
+
+/** Sends messages of one conversation of people, and waits until the last is answered. */
+async function converse(
+  platform: PlatformUnderTest,
+  id: string,
+  { contextId, texts }: { contextId: string; texts: readonly string[] },
+) {
+  for (const [index, text] of texts.entries()) {
+    const message = { messageId: `${contextId}-${index}`, contextId, role: 'ROLE_USER', parts: [{ text }] }
+    const isLast = index === texts.length - 1
+    await platform.rpc(id, 'SendMessage', { message, configuration: { returnImmediately: !isLast } })
+  }
+}
+
+const create = async (platform: PlatformUnderTest, more: object = {}): Promise<string> => {
+  const { status, body } = await platform.request('POST', '/workspaces', { name: 'Ada', runtime: 'mock', ...more })
+  assert.equal(status, 201, JSON.stringify(body))
+  return body.id
+}
+
+/** How the message with the text stands on the page. */
+const placeOf = (page: Page, text: string): Promise<{ isInView: boolean; outline: string }> =>
+  page.evaluate(`(() => {
+    const element = [...document.querySelectorAll('[data-key]')].find((each) => each.textContent.includes('${text}'))
+    const { top, bottom } = element.getBoundingClientRect()
+    return { isInView: top >= 0 && bottom <= innerHeight, outline: getComputedStyle(element).outlineStyle }
+  })()`)
+
+const isInView = async (page: Page, text: string): Promise<boolean> => (await placeOf(page, text)).isInView
+
+const messages = (page: Page) => page.getByRole('region', { name: 'Messages' })
+
+test('CV-11 the search finds the oldest message of an old conversation, and opens it there, highlighted', async (t) => {
+  const platform = await startPlatformFor(t)
+  const id = await create(platform)
+  const filler = Array.from({ length: 80 }, (_, index) => `filler ${index}`)
+  await converse(platform, id, { contextId: 'old', texts: ['where is the needle?', ...filler] })
+  await converse(platform, id, { contextId: 'new', texts: ['something else'] })
+  const page = await openPage(t, platform, { hash: `#/w/${id}/chat` })
+  await messages(page).getByText('echo: something else').waitFor()
+  await page.getByRole('button', { name: 'Conversation: something else' }).click()
+  await page.getByRole('searchbox').fill('the NEEDLE')
+  const found = page.getByRole('list', { name: 'Found messages' })
+  await found.getByText('the needle').first().waitFor()
+  await checkAccessibility(t, page, 'found messages')
+  await found.getByRole('button').last().click()
+  const target = messages(page).locator('[data-key]', { hasText: 'where is the needle?' }).first()
+  await target.waitFor()
+  assert.ok(await isInView(page, 'where is the needle?'))
+  assert.equal((await placeOf(page, 'where is the needle?')).outline, 'solid')
+  // Older pages were not read on the way, and nothing is new.
+  await page.getByRole('button', { name: 'Newest', exact: true }).waitFor()
+  assert.equal(await page.getByText('filler 79', { exact: true }).count(), 0)
+  await page.reload()
+  await target.waitFor()
+  assert.ok(await isInView(page, 'where is the needle?'))
+  await page.getByRole('button', { name: 'Newest', exact: true }).click()
+  await messages(page).getByText('filler 79', { exact: true }).first().waitFor()
+})
+
+test('CV-11 the palette finds messages of every workspace', async (t) => {
+  const platform = await startPlatformFor(t)
+  const [ada, ben] = [await create(platform), await create(platform, { name: 'Ben' })]
+  await converse(platform, ada, { contextId: 'a', texts: ['about the lighthouse'] })
+  await converse(platform, ben, { contextId: 'b', texts: ['the lighthouse again'] })
+  const page = await openPage(t, platform)
+  await page.keyboard.press('Control+k')
+  await page.getByRole('combobox').fill('lighthouse')
+  const options = page.getByRole('option', { name: /message, / })
+  await options.filter({ hasText: 'about the lighthouse' }).filter({ hasText: 'message, Ada' }).first().waitFor()
+  await options.filter({ hasText: 'the lighthouse again' }).filter({ hasText: 'message, Ben' }).first().click()
+  await page.getByRole('complementary', { name: 'Ben' }).waitFor()
+  await messages(page).getByText('the lighthouse again', { exact: true }).waitFor()
+})
+
+test('CV-6 CV-9 a need opens its own message, and nothing that was open is closed on the way', async (t) => {
+  const platform = await startPlatformFor(t)
+  const worker = await createHandWorker(platform, { max_concurrent_tasks: 4 })
+  const id = worker.workspaceId
+  const send = (contextId: string, text: string) => {
+    const message = { messageId: `m-${contextId}`, contextId, role: 'ROLE_USER', parts: [{ text }] }
+    return platform.rpc(id, 'SendMessage', { message, configuration: { returnImmediately: true } })
+  }
+  await send('asking', 'write the guide')
+  await (await worker.lease()).ask('**25** or 32?')
+  await send('other', 'read the news')
+  await (await worker.lease()).answer('Nothing new.')
+  const page = await openPage(t, platform, { hash: `#/w/${id}/chat` })
+  await messages(page).getByText('Nothing new.').waitFor()
+  await page.getByRole('textbox', { name: 'Message Ada' }).fill('half a thought')
+  await page.getByRole('tab', { name: 'Config' }).click()
+  const editor = page.getByRole('textbox').first()
+  await editor.waitFor()
+  await editor.fill('half written')
+  await page.getByRole('button', { name: '1 needs you' }).click()
+  const drawer = page.getByRole('dialog')
+  await drawer.locator('strong', { hasText: '25' }).waitFor()
+  await page.keyboard.press('Escape')
+  await drawer.waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'New workspace' }).first().click()
+  await page.getByRole('dialog', { name: 'New workspace' }).waitFor()
+  await page.keyboard.press('Escape')
+  assert.equal(await editor.inputValue(), 'half written')
+  assert.equal(new URL(page.url()).hash, `#/w/${id}/config`)
+  await page.getByRole('button', { name: '1 needs you' }).click()
+  await drawer.getByRole('link', { name: 'Ada asks' }).click()
+  await drawer.waitFor({ state: 'detached' })
+  await messages(page).getByText('write the guide').waitFor()
+  await page.getByText('This answers the question of Ada.').waitFor()
+})
+
+test('CV-8 "New messages" is only there when there are new ones below', async (t) => {
+  const platform = await startPlatformFor(t)
+  const id = await create(platform)
+  await converse(platform, id, {
+    contextId: 'long',
+    texts: Array.from({ length: 40 }, (_, index) => `number ${index}`),
+  })
+  const page = await openPage(t, platform, { hash: `#/w/${id}/chat` })
+  const list = messages(page)
+  await list.getByText('echo: number 39').waitFor()
+  await page.evaluate('document.querySelector("section[aria-label=Messages]").scrollTo(0, 300)')
+  await page.getByRole('button', { name: 'Newest', exact: true }).waitFor()
+  // What a person sends is shown at once.
+  await page.getByRole('textbox', { name: 'Message Ada' }).fill('mine')
+  await page.getByRole('textbox', { name: 'Message Ada' }).press('Enter')
+  await list.getByText('echo: mine').waitFor()
+  assert.ok(await isInView(page, 'echo: mine'))
+  await page.evaluate('document.querySelector("section[aria-label=Messages]").scrollTo(0, 300)')
+  await page.getByRole('button', { name: 'Newest', exact: true }).waitFor()
+  const message = { messageId: 'later', contextId: 'long', role: 'ROLE_USER', parts: [{ text: 'of another tab' }] }
+  await platform.rpc(id, 'SendMessage', { message })
+  await page.getByRole('button', { name: 'New messages' }).click()
+  await list.getByText('echo: of another tab').waitFor()
+})
+
+test('CV-2 a message costs at most three requests, from Enter to its answer', async (t) => {
+  const platform = await startPlatformFor(t)
+  const id = await platform.exec(`read line; printf 'It is %s' "$line"; sleep 1; printf ' and done'`, { name: 'Ada' })
+  const page = await openPage(t, platform, { hash: `#/w/${id}/chat` })
+  const box = page.getByRole('textbox', { name: 'Message Ada' })
+  const asked: string[] = []
+  page.on('request', (request) => {
+    if (/^https?:/.test(request.url())) asked.push(`${request.method()} ${new URL(request.url()).pathname}`)
+  })
+  const exchange = async (text: string) => {
+    await box.fill(text)
+    await box.press('Enter')
+    await page.getByText(`It is ${text}`).waitFor()
+    await page.getByText(`It is ${text} and done`).waitFor()
+    await page
+      .getByRole('article')
+      .filter({ hasText: `It is ${text}` })
+      .locator('[data-state=answered]')
+      .waitFor()
+    // Whatever the page still asks for comes within its throttles.
+    await page.waitForTimeout(3500)
+  }
+  await exchange('first')
+  for (const text of ['second', 'third']) {
+    asked.length = 0
+    await exchange(text)
+    assert.ok(asked.length <= 3, asked.join('\n'))
+  }
+})
