@@ -4,6 +4,7 @@
  * small enough to call over HTTP: `molecule connect` runs the same runtime on a remote `Inbox`.
  */
 import type { Artifact, MessageContent, Metadata, Part, StreamResponse, Task, TaskState } from '../protocol/a2a.ts'
+import type { WaitsFor } from '../protocol/brief.ts'
 import type { Envelope } from '../protocol/envelope.ts'
 import type { FileDiff } from '../protocol/file-diff.ts'
 import type { Sender } from '../protocol/request.ts'
@@ -291,7 +292,7 @@ type End =
   | {
       readonly type: 'released'
       readonly interrupted: boolean
-      readonly parked?: { readonly afterMs: number; readonly said: MessageContent }
+      readonly parked?: { readonly afterMs: number; readonly said: MessageContent; readonly waitsFor?: WaitsFor }
     }
 
 /** How a lease stands: still held, the turn must stop, or another worker took over. */

@@ -4,6 +4,10 @@
  */
 import type { Message } from './a2a.ts'
 
+/** Why a message waits, where a person can end the wait. A budget has rows of its own. */
+export const WAITS_FOR = ['turns_per_hour'] as const
+export type WaitsFor = (typeof WAITS_FOR)[number]
+
 export interface Brief {
   /** The backend's name and its options. */
   readonly runtime: string
@@ -35,7 +39,7 @@ export interface Brief {
   /** `max_cost_usd_per_day` of the workspace. */
   readonly costUsdPerDayMax?: number
   /** The turn may not begin yet. */
-  readonly parked?: { readonly afterMs: number; readonly reason: string }
+  readonly parked?: { readonly afterMs: number; readonly reason: string; readonly waitsFor?: WaitsFor }
   /** Added to the environment of the turn's processes. */
   readonly env: Readonly<Record<string, string>>
 }

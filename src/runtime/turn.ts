@@ -129,8 +129,9 @@ function usageOfTurn(brief: Brief, usage: Usage | undefined, durationMs: number)
 }
 
 /** The turn did not begin: its message goes back into the queue and comes again after `afterMs`. */
-function parkedOutcome({ afterMs, reason }: NonNullable<Brief['parked']>): Outcome {
-  return { type: 'released', interrupted: false, parked: { afterMs, said: { parts: [{ text: reason }] } } }
+function parkedOutcome({ afterMs, reason, waitsFor }: NonNullable<Brief['parked']>): Outcome {
+  const parked = { afterMs, said: { parts: [{ text: reason }] }, ...(waitsFor !== undefined && { waitsFor }) }
+  return { type: 'released', interrupted: false, parked }
 }
 
 function openTurnLog(lease: Lease, { inbox, clock, log, onStanding }: TurnContext): TurnLog {

@@ -33,6 +33,7 @@ import { schema0027 } from './migrations/0027-has-children.ts'
 import { schema0028 } from './migrations/0028-damaged-replies.ts'
 import { schema0029 } from './migrations/0029-read-epoch.ts'
 import { schema0030 } from './migrations/0030-token-work.ts'
+import { schema0031 } from './migrations/0031-waits-for.ts'
 
 const MIGRATIONS: readonly string[] = [
   schema0001,
@@ -65,6 +66,7 @@ const MIGRATIONS: readonly string[] = [
   schema0028,
   schema0029,
   schema0030,
+  schema0031,
 ]
 
 /** The migrations after version `current`, as [version, text]. Throws for a store of a newer Molecule. */

@@ -12,6 +12,8 @@ import type { MessageHit, MessageHitPage, MessageSearch } from '../message-searc
 
 /** Rows of one slice; their texts have at most the bytes of a page. */
 const SLICE_ROWS_MAX = 1000
+/** A letter: in the collations of most languages a sign such as `~` comes before all digits, and nothing would be found. */
+const AFTER_ALL_IDS = 'z'
 /** Slices that one search reads: 64 MiB of text, or 64,000 short messages. */
 const SLICES_MAX = 64
 const EXCERPT_CHARACTERS = 160
@@ -21,7 +23,7 @@ const BEFORE_CHARACTERS = 40
 export async function searchMessages(store: Store, query: MessageSearch): Promise<MessageHitPage> {
   const { limit } = query
   const hits: MessageHit[] = []
-  let before = query.after ?? '~'
+  let before = query.after ?? AFTER_ALL_IDS
   for (let slices = 0; slices < SLICES_MAX; slices++) {
     const slice = await store.read(() => readSlice({ ...query, before }))
     for (const hit of slice.hits) {

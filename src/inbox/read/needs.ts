@@ -193,20 +193,17 @@ function questionNeed(row: QuestionRow): Need {
   }
 }
 
-/** Conversations whose next message waits for the turns of the hour: it was parked before its turn, and for no budget. */
-const WAITS_FOR_TURNS = `from conversations c join messages m on m.conversation_id = c.id and m.n > c.settled_n
-  where c.worker is null and c.ready_at > now_ms() and m.state = 'queued' and m.outcome = 'released'
-    and m.ready_at > now_ms() and not exists (select 1 from budget_waits w where w.message_id = m.id)`
+const WAITS_FOR_TURNS = `from messages m where m.waits_for = 'turns_per_hour' and m.state = 'queued' and m.ready_at > now_ms()`
 
 /** One need for each workspace. */
 const TURN_LIMITS: NeedRows = {
-  from: `from (select c.workspace_id, min(m.admitted_at) as since ${WAITS_FOR_TURNS} and (c.workspace_id = $1 or $1 = '')
-    group by c.workspace_id) n where true`,
+  from: `from (select m.workspace_id, min(m.admitted_at) as since ${WAITS_FOR_TURNS} and (m.workspace_id = $1 or $1 = '')
+    group by m.workspace_id) n where true`,
   id: 'n.workspace_id',
   since: 'n.since',
   bytes: '0',
-  columns: `(select count(*) ${WAITS_FOR_TURNS} and c.workspace_id = k.id) as waiting,
-    (select min(m.ready_at) - now_ms() ${WAITS_FOR_TURNS} and c.workspace_id = k.id) as wait_ms`,
+  columns: `(select count(*) ${WAITS_FOR_TURNS} and m.workspace_id = k.id) as waiting,
+    (select min(m.ready_at) - now_ms() ${WAITS_FOR_TURNS} and m.workspace_id = k.id) as wait_ms`,
   join: '',
 }
 

@@ -1,5 +1,6 @@
 /** What each outcome does to its message and its task. Runs inside the settle transaction only. */
 import type { MessageContent, Part, TaskState } from '../../protocol/a2a.ts'
+import type { WaitsFor } from '../../protocol/brief.ts'
 import { type StoredReply, writeReply } from '../../protocol/stored-reply.ts'
 import { type Statement, statement, type Transaction } from '../../store/store.ts'
 import { closeAsks, voidAsks } from '../ask/close-asks.ts'
@@ -70,7 +71,9 @@ export function* recordOutcome(settlement: SettleInput, message: HeldMessage): T
     const interrupted = outcome.type === 'stopped' || outcome.interrupted
     const parked = outcome.type === 'released' ? outcome.parked : undefined
     const { writes, items } = parked === undefined ? NO_STATUS : parkedStatus(key, parked.said)
-    const reopened = reopenMessage(key, { outcome: outcome.type, interrupted, afterMs: parkMs(parked?.afterMs) })
+    const { waitsFor } = parked ?? {}
+    const afterMs = parkMs(parked?.afterMs)
+    const reopened = reopenMessage(key, { outcome: outcome.type, interrupted, afterMs, waitsFor })
     return { again: true, writes: [reopened, ...writes], items, waiting: 1 + requeued }
   }
   if (outcome.type === 'dead') return yield* recordDead(key, outcome)
@@ -208,11 +211,14 @@ interface ReopenMessageOptions {
   readonly sessionRetried?: boolean
   /** A limit of the provider holds. */
   readonly parked?: boolean
+  readonly waitsFor?: WaitsFor | undefined
 }
 
 function reopenMessage(key: LeaseKey, options: ReopenMessageOptions): Statement {
   const { outcome, interrupted, afterMs = 0, failures = 0, sessionRetried = false, parked = false } = options
+  const { waitsFor = null } = options
   const set = ["state = 'queued'", 'suspended = 0', 'outcome = $2', 'settled_epoch = $3', 'failures = failures + $4']
+  set.push('waits_for = $6')
   if (afterMs > 0) set.push('ready_at = now_ms() + $5')
   else set.push('ready_at = ready_at + $5')
   if (interrupted) set.push('interrupted = 1')
@@ -220,6 +226,6 @@ function reopenMessage(key: LeaseKey, options: ReopenMessageOptions): Statement 
   if (parked) set.push('parks = parks + 1', 'parked_at = coalesce(parked_at, now_ms())')
   // Another kind of failure came between: the next limit of the provider has its whole time again.
   else if (failures > 0) set.push('parks = 0', 'parked_at = null')
-  const values = [key.messageId, outcome, key.epoch, failures, afterMs]
+  const values = [key.messageId, outcome, key.epoch, failures, afterMs, waitsFor]
   return statement(`update messages set ${set.join(', ')} where id = $1`, values)
 }

@@ -54,7 +54,12 @@ test('RT-13 sixty turns an hour is the default; the next one waits with the reas
   assert.deepEqual(await brief('sixtieth'), { ...PLAIN, options: { cmd: 'x' }, metered: true })
   const reason = 'waiting: the 60 turns an hour of this workspace are used up (max_turns_per_hour), next in 30 min'
   assert.deepEqual(await brief('next'), {
-    ...{ ...PLAIN, options: { cmd: 'x' }, metered: true, parked: { afterMs: 30 * MINUTE_MS, reason } },
+    ...{
+      ...PLAIN,
+      options: { cmd: 'x' },
+      metered: true,
+      parked: { afterMs: 30 * MINUTE_MS, reason, waitsFor: 'turns_per_hour' },
+    },
   })
 })
 

@@ -72,7 +72,7 @@ function park(limit: number, waitMs: number): NonNullable<Brief['parked']> {
   const afterMs = Math.max(PARK_MS_MIN, Math.ceil(waitMs))
   const minutes = Math.ceil(afterMs / 60_000)
   const reason = `waiting: the ${limit} turns an hour of this workspace are used up (max_turns_per_hour), next in ${minutes} min`
-  return { afterMs, reason }
+  return { afterMs, reason, waitsFor: 'turns_per_hour' }
 }
 
 /**

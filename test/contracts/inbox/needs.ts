@@ -60,9 +60,12 @@ export function needTests(harness: InboxHarness): void {
   })
 
   test('RT-13 CV-6 messages that wait for the turns of the hour are one need of their workspace, until the limit changes', async () => {
-    const id = await harness.workspace(2)
+    const id = await harness.workspace(3)
     assert.equal((await source('turn_limit').summary(id)).count, 0)
-    const parked = { afterMs: 1_500_000, said: { parts: [{ text: 'waiting' }] } }
+    const other = { afterMs: 1_500_000, said: { parts: [{ text: 'the handler cannot run' }] } }
+    await settled(id, { type: 'released', interrupted: false, parked: other })
+    assert.deepEqual(await listed('turn_limit', id), [], 'it waits for something else')
+    const parked = { ...other, waitsFor: 'turns_per_hour' } as const
     await settled(id, { type: 'released', interrupted: false, parked })
     await settled(id, { type: 'retry', failure, afterMs: 1_500_000, reason: 'failure', interrupted: false })
     const reason =

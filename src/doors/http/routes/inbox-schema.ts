@@ -6,6 +6,7 @@
 import { z } from 'zod'
 import type { Ask, LeaseKey, NumberedEvents, Outcome } from '../../../inbox/inbox.ts'
 import type { Part } from '../../../protocol/a2a.ts'
+import { WAITS_FOR } from '../../../protocol/brief.ts'
 import { DIFF_BYTES_MAX, DIFF_FILES_MAX, DIFF_PATH_CHARACTERS_MAX } from '../../../protocol/file-diff.ts'
 import { FILE_NAME_CHARACTERS_MAX, shownFileName } from '../../../protocol/file-name.ts'
 import { readPart } from '../../../protocol/part.ts'
@@ -108,7 +109,14 @@ const outcome = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('released'),
     interrupted: z.boolean(),
-    parked: z.object({ afterMs: z.int().min(0).max(AFTER_MS_MAX), said: statusMessage }).optional(),
+    parked: z
+      .object({
+        afterMs: z.int().min(0).max(AFTER_MS_MAX),
+        said: statusMessage,
+        // A bridge of a later version may wait for something that this platform does not know.
+        waitsFor: z.enum(WAITS_FOR).optional().catch(undefined),
+      })
+      .optional(),
     usage,
   }),
 ])
