@@ -62,7 +62,7 @@ test('CN-3 messages wait for a handler that is missing, with the reason, and are
   assert.doesNotMatch(JSON.stringify(body), /attempt 2 of/)
 })
 
-test('CN-3 a bridge that is started again tries a waiting message at once, and another bridge takes it over', async (t) => {
+test('CN-3 a message that a broken handler cannot run goes to another bridge, or to the bridge when it starts again', async (t) => {
   const { platform, workspace, id, home, handler } = await setUp(t)
   const first = await startBridge(t, { url: platform.url, workspace, home, cmd: handler })
   const task = await sendWithoutWaiting(platform, id, 'hello')
@@ -70,6 +70,18 @@ test('CN-3 a bridge that is started again tries a waiting message at once, and a
   const second = await startBridge(t, { url: platform.url, workspace, home: temporaryHome(t), cmd: 'cat' })
   assert.equal(replyText(await waitForFinalTask(platform, id, task)), 'hello')
   await second.waitForOutput(/answered "hello"/)
+  for (const bridge of [first, second]) {
+    bridge.kill('SIGTERM')
+    await bridge.ended
+  }
+  const again = { url: platform.url, workspace, home }
+  const broken = await startBridge(t, { ...again, cmd: handler })
+  const waiting = await sendWithoutWaiting(platform, id, 'once more')
+  await broken.waitForOutput(/cannot run/)
+  broken.kill('SIGTERM')
+  await broken.ended
+  await startBridge(t, { ...again, cmd: 'cat' })
+  assert.equal(replyText(await waitForFinalTask(platform, id, waiting)), 'once more')
 })
 
 test('CN-3 a message that fails again and again is kept while nothing else is answered; a restart tries it at once', async (t) => {
