@@ -146,9 +146,11 @@ const defaults: readonly Default[] = [
   {
     id: 'EX-6',
     what: 'pass_meta of exec',
-    expected: ['MOLECULE_TURN'],
+    expected: ['MOLECULE_OUTBOX', 'MOLECULE_TURN'],
     read: async () =>
-      replyText(await platform.send(await platform.exec('env'), ''))?.match(/^MOLECULE_\w+/gm) ?? 'no answer',
+      replyText(await platform.send(await platform.exec('env'), ''))
+        ?.match(/^MOLECULE_\w+/gm)
+        ?.sort() ?? 'no answer',
   },
   {
     id: 'PL-18',
