@@ -82,7 +82,10 @@ export function explainFailure(outcome: Outcome, lease: Lease, { log, mask }: { 
   const id = `err_${ulid()}`
   const { workspaceId, taskId, messageId } = lease
   const failure = maskTexts(outcome.failure, mask)
-  log.warn({ errorId: id, workspaceId, taskId, messageId, outcome: outcome.type, ...failure }, 'a turn failed')
+  const fields = { errorId: id, workspaceId, taskId, messageId, outcome: outcome.type, ...failure }
+  // A person who stops a turn must not get a warning in the terminal of the platform.
+  if (failure.code === 'canceled') log.info(fields, 'a turn was stopped')
+  else log.warn(fields, 'a turn failed')
   return { ...outcome, failure: toStoredFailure(failure, id) }
 }
 

@@ -76,6 +76,11 @@ test('RT-7 the stored failure has category and id in its sentence, and masked te
   assert.deepEqual(logged, [[fields, 'a turn failed']])
 })
 
+test('CN-6 a turn that was stopped is logged, and is no warning', () => {
+  const { logged } = explain({ code: 'canceled', message: 'command "sleep" was canceled' })
+  assert.deepEqual(logged, [])
+})
+
 test('RT-7 a failure in the words of the agent gets no sentence of the platform', () => {
   const { stored } = explain({ code: 'agent_failed', message: 'I could not' })
   assert.deepEqual(stored, { code: 'agent_failed', message: 'I could not', id: stored.id })

@@ -55,7 +55,7 @@ export async function interactiveChat(options: InteractiveChatOptions): Promise<
   const { drawing: draw = terminal.out } = terminal
   const live = isDumb ? { write: draw, set: () => undefined } : createLiveArea({ write: draw, columns })
   const write = (text: string) => (keyboard?.writeAbovePrompt(text) ? undefined : live.write(text))
-  const screen = createChatScreen({ write, styled, name })
+  const screen = createChatScreen({ write, styled, name, command: options.command })
   const typed = () => ({ draft: keyboard.draft(), linesWaiting: keyboard.linesWaiting() })
   const status = createTurnStatus({ live, name, dim: screen.dim, columns, typed })
   const reports = {

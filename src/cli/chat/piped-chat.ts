@@ -9,6 +9,7 @@ import { printable, printableName, withoutControls } from '../../printable.ts'
 import { isFinal, type Task } from '../../protocol/a2a.ts'
 import { type SaveOptions, saveAnswerFiles } from '../files/save-files.ts'
 import { formatSeconds } from '../terminal/human-time.ts'
+import { withOwnCommand } from '../terminal/own-command.ts'
 import { withoutNumbers } from '../terminal/progress.ts'
 import { noticeText, partsText, taskStateText } from '../terminal/task-text.ts'
 import type { Terminal } from '../terminal/terminal.ts'
@@ -28,7 +29,8 @@ export async function pipedChat(options: PipedChatOptions): Promise<boolean> {
   const waits = createWaitLines(options)
   const conversation = options.open({
     onReason: waits.setReason,
-    onUnreachable: (error) => terminal.err(`· ${withoutControls(error.message)}; waiting for the platform\n`),
+    onUnreachable: (error) =>
+      terminal.err(`· ${withoutControls(withOwnCommand(error.message, options.command))}; waiting for the platform\n`),
   })
   const stop = new AbortController()
   const interrupt = () => {
@@ -58,7 +60,7 @@ async function sendLine(
   signal: AbortSignal,
 ): Promise<boolean> {
   const { line, terminal, name, command } = options
-  const screen = createChatScreen({ write: terminal.out, styled: false, name })
+  const screen = createChatScreen({ write: terminal.out, styled: false, name, command })
   let answer = ''
   for await (const event of conversation.say({ text: line, files: [] }, signal)) {
     if (event.type === 'text') answer += event.delta

@@ -1,6 +1,7 @@
 /** The output of a chat: events of a turn as streaming text and note lines, with styles on a terminal. */
 import { printable, printableName, withoutControls } from '../../printable.ts'
 import { isFinal, isInterrupted, type Task } from '../../protocol/a2a.ts'
+import { withOwnCommand } from '../terminal/own-command.ts'
 import { noticeText, replyText, taskStateText } from '../terminal/task-text.ts'
 import type { ChatEvent, ChatHistoryMessage } from './conversation.ts'
 import type { ChatNews } from './conversation-news.ts'
@@ -24,9 +25,11 @@ export interface ChatScreenOptions {
   readonly styled: boolean
   /** Name of the agent. */
   readonly name: string
+  /** How a command begins that a note names. */
+  readonly command: string
 }
 
-export function createChatScreen({ write, styled, name }: ChatScreenOptions): ChatScreen {
+export function createChatScreen({ write, styled, name, command }: ChatScreenOptions): ChatScreen {
   const dim = (text: string) => (styled ? `\u001b[2m${text}\u001b[0m` : text)
   const createWriter = (to = write) => (styled ? createMarkdownWriter(to) : createPlainWriter(to))
   let answer: MarkdownWriter | undefined
@@ -37,7 +40,7 @@ export function createChatScreen({ write, styled, name }: ChatScreenOptions): Ch
   }
   const note = (text: string) => {
     closeAnswer()
-    write(`${dim(`· ${withoutControls(text).replaceAll(/\s+/g, ' ')}`)}\n`)
+    write(`${dim(`· ${withoutControls(withOwnCommand(text, command)).replaceAll(/\s+/g, ' ')}`)}\n`)
   }
   const writeAnswer = (text: string) => {
     if (text === '') return
