@@ -264,7 +264,7 @@ test('CL-8 down stops the platform of the data folder when its running turns hav
   const elsewhere = await runCommand(['down', '--api-url', 'http://127.0.0.1:1'], { env })
   assert.deepEqual([elsewhere.code, elsewhere.out], [2, ''], 'another platform was meant')
   const downing = runCommand(['down'], { env })
-  await waitUntil(() => platform.output().includes('Stopping: running turns have'))
+  await waitUntil(() => platform.output().includes('Stopping: waiting up to'))
   writeFileSync(join(dir, 'go'), '')
   const { code, out, err } = await downing
   assert.deepEqual([code, out], [0, `The platform at ${platform.url} has stopped.\n`], err)

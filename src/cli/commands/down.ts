@@ -13,7 +13,7 @@ import { withProgress } from '../terminal/progress.ts'
 
 const POLL_MS = 100
 /** A second signal ends the drain. A person cannot press Ctrl-C twice in less, so less may count as one. */
-const SECOND_SIGNAL_MS = 1000
+const SECOND_SIGNAL_MS = 1500
 const THIRD_SIGNAL_MS = 5000
 
 export const define: DefineCommand = (command, openContext) => {

@@ -67,7 +67,7 @@ export async function saveAnswerFiles(task: Task, { saveFolder, command }: SaveO
     return [...(await saveFiles(files, saveFolder)).map(savedText), ...linkLines]
   } catch (cause) {
     const advice = `"${command} task show ${task.id} --save FOLDER" saves it elsewhere`
-    throw new MoleculeError('invalid_request', `${(cause as Error).message}; ${advice}`, { cause })
+    throw new MoleculeError('unsupported_operation', `${(cause as Error).message}; ${advice}`, { cause })
   }
 }
 
