@@ -101,7 +101,9 @@ test('an invalid value is refused with the key, its source and the value', async
     [{}, 'drain: true', /"drain" from .*molecule.yaml/],
   ]
   for (const [sources, text, message] of cases) {
-    await assert.rejects(loadConfig(withFile(t, text, sources)), { code: 'bad_config', message })
+    // A flag was typed wrongly; a variable or a file was set wrongly.
+    const code = sources.flags === undefined ? 'bad_config' : 'invalid_request'
+    await assert.rejects(loadConfig(withFile(t, text, sources)), { code, message })
   }
 })
 
@@ -143,7 +145,7 @@ test('RE-7 the floor of free space is a size with a unit, or a number of bytes',
   const sizes = { '0': 0, '1024': 1024, '2GB': 2e9, '3 GiB': 3 * 1024 ** 3, '500MiB': 500 * 1024 ** 2, '7KB': 7000 }
   for (const [text, bytes] of Object.entries(sizes)) assert.equal((await load(text)).minFreeBytes, bytes, text)
   for (const wrong of ['', '-1', '5 apples', 'MiB', '1.5GB', '5constructor']) {
-    await assert.rejects(load(wrong), { code: 'bad_config', message: /min-free-space/ }, wrong)
+    await assert.rejects(load(wrong), { code: 'invalid_request', message: /min-free-space/ }, wrong)
   }
 })
 
