@@ -61,12 +61,12 @@ test('CV-2 a chat comes in pages from its end, the oldest message of a page firs
     const { messages, ...page } = await read({ ...PAGE, ...query })
     return { ...page, ids: messages.map(({ id }) => id) }
   }
-  const known = { id: 'c1', contextId: 'c1', principal: 'people', seq: 70 }
+  const known = { id: 'c1', contextId: 'c1', principal: 'people', seq: 70, hasNewer: false }
   assert.deepEqual(await paged({}), { ...known, ids })
   assert.deepEqual(await paged({ limit: 4 }), { ...known, ids })
   assert.deepEqual(await paged({ limit: 2 }), { ...known, ids: ['m3', 'm4'], before: 3 })
-  assert.deepEqual(await paged({ limit: 2, before: 3 }), { ...known, ids: ['m1', 'm2'] })
-  assert.deepEqual(await paged({ before: 1 }), { ...known, ids: [] })
+  assert.deepEqual(await paged({ limit: 2, before: 3 }), { ...known, ids: ['m1', 'm2'], hasNewer: true })
+  assert.deepEqual(await paged({ before: 1 }), { ...known, ids: [], hasNewer: true })
   const other = await paged({ conversation: 'c2', limit: 1 })
   assert.deepEqual(other, { ...known, id: 'c2', contextId: 'named', ids: ['x9'], before: 9 })
   assert.deepEqual(await paged({ conversation: 'named', limit: 1 }), other)
@@ -100,7 +100,7 @@ test('CV-2 a settled message has its times, reply, use and reason; of a failed o
       { id: 'm2', n: 2, state: 'dead', settled_at: NOON_MS },
       { id: 'm3', n: 3, state: 'dead', settled_at: NOON_MS, replayed_as: 'm9' },
       { id: 'm4', n: 4, state: 'dead', settled_at: NOON_MS, discarded_at: NOON_MS },
-      { id: 'm5', n: 5, state: 'stopping' },
+      { id: 'm5', n: 5, state: 'stopping', begun: 1 },
       { id: 'm6', n: 6, state: 'answer', task_id: 'm5', settled_at: NOON_MS },
     ],
     turn_usage: [

@@ -113,6 +113,11 @@ const RULES: Readonly<Record<string, Rule>> = {
   'get /workspaces/{id}/activity': { expected: row(401, 401, 404, 403, 404, 403, 404, 403, 404) },
   'get /workspaces/{id}/conversations': { expected: row(401, 401, 404, 403, 404, 403, 404, 403, 404) },
   'get /workspaces/{id}/conversations/{conversation}': { expected: row(401, 401, 404, 403, 404, 403, 404, 403, 404) },
+  // Without a workspace in the query an agent searches its own.
+  'get /messages': {
+    expected: row(401, 401, 200, 403, 200, 200, 200, 403, 200),
+    prepare: async () => ({ path: '/messages?search=x' }),
+  },
   'get /workspaces/{id}/events': { expected: row(401, 401, 404, 403, 404, 403, 404, 403, 404) },
   // The artifact of a task that a person sent: its workspace sees it; a program, a peer and a child process do not.
   'get /tasks/{id}/artifacts/{artifact}': {

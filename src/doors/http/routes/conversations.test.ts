@@ -171,3 +171,21 @@ test('CV-2 files of a message and of a reply are shown by name, type and size, a
     ],
   })
 })
+
+test('CV-11 an agent searches only its own workspace, and a search needs a text', async (t) => {
+  const conversations = recordPart<Conversations>({ search: { hits: [], next: 'm_1' } })
+  const call = await openRoutes(t, { conversations: conversations.part })
+  assert.deepEqual((await call('GET /messages?search=x&after=m_2')).json, { messages: [], next: 'm_1' })
+  await call('GET /messages?search=x', { role: 'workspace' })
+  assert.deepEqual(
+    conversations.calls.map(([, query]) => query),
+    [
+      { text: 'x', limit: 20, after: 'm_2' },
+      { text: 'x', limit: 20, workspaceId: WORKSPACE_ID },
+    ],
+  )
+  assert.equal((await call('GET /messages?search=x&workspace_id=ws_other', { role: 'workspace' })).status, 403)
+  for (const query of ['', '?search=%20', '?search=x&after=%27', '?search=x&limit=51']) {
+    assert.equal((await call(`GET /messages${query}`)).status, 400, query)
+  }
+})
