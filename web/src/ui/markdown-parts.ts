@@ -61,7 +61,8 @@ export const fenceOf = (line: string): string | undefined => /^ {0,3}(`{3,}|~{3,
 export function parseMarkdown(text: string): readonly Token[] | undefined {
   if (isTooCostly(text)) return undefined
   try {
-    const tokens = lexer(text, { gfm: true, breaks: true })
+    // Without its option `breaks`, which is quadratic in a run of spaces: the page makes the breaks of the lines.
+    const tokens = lexer(text)
     return isTooDeep(tokens) ? undefined : tokens
   } catch {
     // The parser ran out of stack: 3,000 quote marks are 3,000 calls inside each other.

@@ -103,7 +103,7 @@ function MarkdownBlock({ token, isStreaming }: BlockProps): ReactNode {
     case 'hr':
       return <hr className="my-4 border-line" />
     case 'text':
-      return <>{'tokens' in token ? inline(token.tokens) : decodeEntities(token['text'])}</>
+      return <>{'tokens' in token ? inline(token.tokens) : lines(token['text'])}</>
     case 'checkbox':
       return <Checkbox isChecked={token['checked'] === true} />
     default:
@@ -191,12 +191,27 @@ function Table({ table }: { readonly table: Tokens.Table }) {
 const inline = (tokens: readonly Token[] | undefined): ReactNode =>
   tokens?.map((token, index) => <Fragment key={`${index}-${token.type}`}>{inlineToken(token)}</Fragment>)
 
+/** A text keeps its lines, as its writer sees them. */
+function lines(text: string): ReactNode {
+  const [first = '', ...rest] = text.split('\n')
+  if (rest.length === 0) return decodeEntities(first)
+  return [
+    decodeEntities(first),
+    ...rest.map((line, index) => (
+      <Fragment key={index}>
+        <br />
+        {decodeEntities(line)}
+      </Fragment>
+    )),
+  ]
+}
+
 const LINE_BREAK = /^<br ?\/?>$/i
 
 function inlineToken(token: Token): ReactNode {
   switch (token.type) {
     case 'text':
-      return 'tokens' in token && token.tokens ? inline(token.tokens) : decodeEntities(token['text'])
+      return 'tokens' in token && token.tokens ? inline(token.tokens) : lines(token['text'])
     case 'escape':
       return token['text']
     case 'strong':
