@@ -129,6 +129,7 @@ test('RT-10 every field of a backend that is an instance of a class works', asyn
       name = 'whole'
       stallMs = 7
       drifts = [{ missing: 'option --acp missing' }]
+      limits() { if (this.name === 'closed') throw new Error('late'); return [this.name, 7] }
       mcpToolName(server, tool) { return [this.name, server, tool].join('.') }
       async probe() { return this.drifts }
       async validate() { return { ok: true, version: this.name } }
@@ -148,10 +149,12 @@ test('RT-10 every field of a backend that is an instance of a class works', asyn
   for (const backend of [definition?.create(createOptions({}), context), registry.build('whole', {}, context)]) {
     assert.deepEqual([backend?.name, backend?.stallMs], ['whole', 7])
     assert.equal(backend?.mcpToolName?.('lab', 'ping'), 'whole.lab.ping')
+    assert.deepEqual(backend?.limits?.(), ['whole', '7'])
     assert.deepEqual(await backend?.probe?.(signal), [{ missing: 'option --acp missing' }])
     assert.deepEqual(await backend?.validate(signal), { ok: true, version: 'whole' })
     await backend?.close()
     assert.deepEqual(await backend?.validate(signal), { ok: true, version: 'closed' })
+    assert.deepEqual(backend?.limits?.(), [])
   }
 })
 

@@ -206,8 +206,20 @@ async function inTime<T>(what: string, work: T | Promise<T>): Promise<T> {
 }
 
 /** An adapter has no MoleculeError, or another copy of the class, so each of its errors is converted. */
-const withOurErrors = (backend: Backend): Backend =>
-  replaceRun(backend, (turn, signal) => ourErrors(backend.run(turn, signal)))
+function withOurErrors(backend: Backend): Backend {
+  const ours = replaceRun(backend, (turn, signal) => ourErrors(backend.run(turn, signal)))
+  return backend.limits === undefined ? ours : { ...ours, limits: () => readLimits(backend) }
+}
+
+/** After a turn no error of an adapter may hide its answer. */
+function readLimits(backend: Backend): readonly string[] {
+  try {
+    const limits: unknown = backend.limits?.()
+    return Array.isArray(limits) ? limits.map(String) : []
+  } catch {
+    return []
+  }
+}
 
 async function* ourErrors(events: AsyncIterable<BackendEvent>): AsyncGenerator<BackendEvent> {
   for await (const event of events) yield event.type === 'failed' ? { ...event, error: toOurError(event.error) } : event

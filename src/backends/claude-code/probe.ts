@@ -32,6 +32,8 @@ const INITIALIZE = { type: 'control_request', request_id: REQUEST_ID, request: {
 
 export async function probeClaude(options: ClaudeProbeOptions, signal: AbortSignal): Promise<readonly Drift[]> {
   const isWarm = options.settings.mode === 'session'
+  // Not the look that turns share: a cancelled probe ends its own at once.
+  await options.program.validate(signal)
   const first = await probeRun(options, { run: isWarm ? probeSession : probeOptions, sessionId: undefined }, signal)
   // What a first run lacks, a resumed run lacks too.
   if (first.some(({ instead }) => instead === undefined)) return first

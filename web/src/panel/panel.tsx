@@ -14,7 +14,7 @@ import { Dot } from '../ui/dot.tsx'
 import { Loading } from '../ui/empty-state.tsx'
 import { ErrorBoundary } from '../ui/error-boundary.tsx'
 import { BackIcon, CloseIcon } from '../ui/icons.tsx'
-import { beginSentence } from '../ui/sentence.ts'
+import { asSentence } from '../ui/sentence.ts'
 import { Tabs } from '../ui/tabs.tsx'
 import { useUnsavedTabs } from '../ui/use-draft.ts'
 import { TABS } from './tabs.ts'
@@ -93,8 +93,8 @@ function PanelHeader({ workspace }: { readonly workspace: WorkspaceSummary }) {
           {printable([word, role, runtime, model && printableName(model)].filter(Boolean).join(' · '))}
         </p>
         {limits.map((limit) => (
-          <p key={limit} data-limit="" className="mt-1 break-words pl-4 text-second text-needs">
-            {beginSentence(limit)}
+          <p key={limit} data-limit="" className="mt-1 break-words pl-4 text-second text-working">
+            {asSentence(limit)}
           </p>
         ))}
       </div>
