@@ -14,8 +14,9 @@ import {
 } from '../fakes/agents/fake-program.ts'
 import { connect } from '../fakes/mcp/team-client.ts'
 import { createExternalWorkspace, startBridge, temporaryHome } from '../harness/bridge.ts'
-import { linuxOnly, liveProcesses } from '../harness/live-processes.ts'
+import { type LiveProcess, linuxOnly, liveProcesses } from '../harness/live-processes.ts'
 import { type PlatformUnderTest, replyText, startPlatformFor } from '../harness/platform.ts'
+import { waitUntil } from '../harness/wait.ts'
 
 const VARIABLE = 'MOLECULE_WORKSPACE_TOKEN'
 /** Every process of an agent has it in its environment. */
@@ -113,11 +114,11 @@ test(
     const file = own[`${VARIABLE}_FILE`]
     assert.equal(statSync(file).mode & 0o777, 0o600)
     const token = readFileSync(file, 'utf8')
-    const below = liveProcesses().filter(({ environment }) => environment.includes(`\0${MARK}`))
-    const child = below.find(({ commandLine }) => commandLine.includes('--mcp-config'))
-    assert.ok(child?.commandLine.includes(file), 'the program has the file on its command line')
+    const below = () => liveProcesses().filter(({ environment }) => environment.includes(`\0${MARK}`))
+    const hasFile = ({ commandLine }: LiveProcess) => /--mcp-config/.test(commandLine) && commandLine.includes(file)
+    await waitUntil(() => below().some(hasFile), 'the program has the file on its command line')
     assert.deepEqual(
-      below.filter(({ commandLine }) => commandLine.includes(token)),
+      below().filter(({ commandLine }) => commandLine.includes(token)),
       [],
     )
     const client = new Client({ name: 'agent', version: '1' })
