@@ -25,7 +25,8 @@ async function assertMeta(platform: PlatformUnderTest, id: string, env: Record<s
   const names = Object.keys(env).filter((name) => /^(MOLECULE|DISCORD|TELEGRAM|DATABASE)_/.test(name))
   const meta = ['CALLER_ID', 'MESSAGE_ID', 'METHOD', 'TASK_ID', 'TURN'].map((name) => `MOLECULE_${name}`)
   const access = ['MOLECULE_API_URL', 'MOLECULE_WORKSPACE_ID', 'MOLECULE_WORKSPACE_TOKEN']
-  assert.deepEqual(names.sort(), [...meta, ...access].sort())
+  const files = ['MOLECULE_OUTBOX', 'MOLECULE_SYSTEM_PROMPT_FILE']
+  assert.deepEqual(names.sort(), [...meta, ...access, ...files].sort())
   assert.equal(env['MOLECULE_WORKSPACE_ID'], id)
   assert.equal(env['MOLECULE_API_URL'], platform.url)
   assert.equal(env['PATH']?.split(':')[0], dirname(MOLECULE))
@@ -37,8 +38,10 @@ async function assertMeta(platform: PlatformUnderTest, id: string, env: Record<s
 async function assertNoMeta(platform: PlatformUnderTest, id: string): Promise<void> {
   const env = variables(replyText(await platform.send(id, 'x')))
   assert.deepEqual(
-    Object.keys(env).filter((name) => /^(MOLECULE|DISCORD|TELEGRAM)_/.test(name)),
-    ['MOLECULE_TURN'],
+    Object.keys(env)
+      .filter((name) => /^(MOLECULE|DISCORD|TELEGRAM)_/.test(name))
+      .sort(),
+    ['MOLECULE_OUTBOX', 'MOLECULE_TURN'],
   )
   assert.ok(!env['PATH']?.includes(dirname(MOLECULE)))
 }
@@ -98,7 +101,7 @@ for (const backend of ['exec', 'stdio'])
     const printed = reply
       .trim()
       .split(';')
-      .filter((one) => !one.startsWith('MOLECULE_TURN='))
+      .filter((one) => !/^MOLECULE_(TURN|OUTBOX)=/.test(one))
     assert.deepEqual(
       printed.sort(),
       Object.entries(own).map(([name, value]) => `${name}=${value}`),

@@ -117,7 +117,7 @@ test('PL-14 a public URL that no link can use stops the start with the reason', 
     ['https://me:secret@example.org', /--public-url.*must be a URL/],
   ] as const) {
     const { code, err } = await runCommand(['up', '--port', '0', '--public-url', url])
-    assert.equal(code, 1)
+    assert.equal(code, 2)
     assert.match(err, problem)
   }
 })
