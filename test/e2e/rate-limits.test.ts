@@ -162,6 +162,8 @@ test('RT-6 a program that tells its owner to log in is tried once', async (t) =>
   assert.match(reasonText(task), /could not log in/)
   const [dead] = (await platform.request('GET', `/workspaces/${id}/dead-letters`)).body.dead_letters
   assert.equal(dead.failures, 1)
+  const { out } = await runCommand(['explain', task.id], { env: { MOLECULE_HOME: platform.dataDir } })
+  assert.match(out, /OAuth token has expired\. run "claude" and log in/, 'the owner has no /login here')
 })
 
 test('RT-14 CN-3 a bridge follows the same rule, with the patience of its workspace', async (t) => {

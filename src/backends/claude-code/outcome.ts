@@ -53,7 +53,8 @@ export function deathInTurn(run: ProcessResult, facts: ClaudeOutcomeFacts, hasSt
 
 function errorOf(result: ClaudeResult, { maxTurns, nowMs, resetsAtMs }: ClaudeOutcomeFacts): MoleculeError {
   if (result.subtype === 'error_max_turns') return maxTurnsUsed('claude', maxTurns)
-  const { text, status } = result
+  const { status } = result
+  const text = result.text.replaceAll(OWN_LOGIN, 'run "claude" and log in')
   const error = classifyAgentError({ text, status, nowMs, sentences: SENTENCES })
   if (error === undefined) {
     const code = text.startsWith('API Error') ? 'provider_failed' : 'agent_failed'
@@ -65,9 +66,13 @@ function errorOf(result: ClaudeResult, { maxTurns, nowMs, resetsAtMs }: ClaudeOu
   return new MoleculeError('quota_exhausted', error.message, { retryable: true, details })
 }
 
+/** A command of claude's own screen. The owner reads it where there is no such command. */
+const OWN_LOGIN = /please run \/login/gi
+
 const LIMIT_CODES: ReadonlySet<string> = new Set(['rate_limited', 'quota_exhausted'])
 
 const SENTENCES: readonly ErrorSentence[] = [
+  { code: 'auth_failed', says: /run "claude" and log in/ },
   // The limit of a plan, for five hours or a week: "You've hit your session limit · resets 3pm (UTC)".
   { code: 'quota_exhausted', says: /usage limit reached|(session|hour|weekly) limit|hit your .{0,30}limit/i },
 ]
