@@ -155,7 +155,12 @@ export const CONNECT_DEFAULTS = { dir: '.', concurrency: '1', drain: '10s', cgro
 
 /** Flags of `molecule connect`. */
 export const CONNECT_SETTINGS = [
-  { key: 'backend', value: '<name>', default: 'claude-code', text: 'the backend that runs the agent' },
+  {
+    key: 'backend',
+    value: '<name>',
+    default: 'claude-code',
+    text: 'an adapter of the data folder, or the backend that runs the agent',
+  },
   { key: 'backend-opt', value: '<key=value>', text: 'an option of the backend; may be repeated' },
   {
     key: 'token',

@@ -23,7 +23,7 @@ function withBackendNames(setting: Setting): Setting {
   if (setting.key !== 'backend') return setting
   return {
     ...setting,
-    text: `${setting.text}: ${createBackendRegistry(builtinBackends).names().join(', ')}, or an adapter of the data folder`,
+    text: `${setting.text}: ${createBackendRegistry(builtinBackends).names().join(', ')}`,
   }
 }
 
