@@ -8,6 +8,7 @@ agentContract('AG-14 claude', {
   takesMcpServers: true,
   delegatesIn: ['session', 'oneshot'],
   asks: true,
+  followsSettings: true,
   reportsCost: true,
   capsProcesses: true,
 })
