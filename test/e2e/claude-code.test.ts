@@ -126,7 +126,7 @@ test('text, tools, retries, usage and cost arrive as events', async (t) => {
 test('provider errors get their own codes in both modes', async (t) => {
   const expected = {
     'error-400': ['bad_request', false],
-    'error-401': ['auth_failed', true],
+    'error-401': ['auth_failed', false],
     'error-429': ['rate_limited', true],
     'error-529': ['overloaded', true],
     'usage-limit': ['quota_exhausted', true],
