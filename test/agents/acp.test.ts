@@ -52,6 +52,8 @@ for (const agent of ACP_AGENTS) {
         assert.equal(task.status.message?.metadata?.['category'], 'auth_failed', JSON.stringify(task.status))
         const { dead_letters: dead } = (await locked.platform.request('GET', `/workspaces/${id}/dead-letters`)).body
         assert.equal(dead[0].failures, 1, JSON.stringify(dead[0]))
+        // An agent need not end when its platform is killed.
+        await locked.stop()
       } finally {
         await locked.dispose()
       }

@@ -257,7 +257,7 @@ test('a shared process gets no token of a conversation; an MCP server gets its o
   const mcpServers = [{ name: 'team', command: '/bin/true', args: ['a'], env: { TOKEN: 'secret' } }]
   const given = { text: 'x', env, mcpServers, conversationId: 'c' }
   const seen = JSON.parse(streamedText(await run(build('environment'), given)))
-  assert.ok(seen.names.includes('MOLECULE_API_URL'))
+  for (const name of ['MOLECULE_API_URL', 'CLAUDE_CODE_MAX_RETRIES']) assert.ok(seen.names.includes(name), name)
   for (const name of ['MOLECULE_WORKSPACE_TOKEN', 'TRACEPARENT']) assert.ok(!seen.names.includes(name), name)
   // The name is of the conversation: some agents take two servers of one name for the same server.
   const server = { name: 'team-2e7d2c03', command: '/bin/true', args: ['a'], env: [{ name: 'TOKEN', value: 'secret' }] }

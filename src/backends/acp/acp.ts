@@ -17,6 +17,9 @@ import { type BackendOptions, badOption } from '../options.ts'
 /** Enough for an agent that npx downloads first, on a busy machine. After it, validation fails. */
 const GREETING_MS_MAX = 60_000
 
+/** claude-agent-acp repeats a refused call ten times, also a 401, and is silent for minutes. The runtime does the retries. */
+const CLAUDE_RETRIES = 'CLAUDE_CODE_MAX_RETRIES'
+
 const KIND: CliKind = {
   backend: 'acp',
   bin: '',
@@ -46,7 +49,7 @@ export const acp: BackendDefinition = {
         model: (turn) => chooseModel(settings.model, turn.model, 'kept'),
         command: () => command,
         authMethod,
-        environment: () => Promise.resolve({}),
+        environment: () => Promise.resolve(context.environment[CLAUDE_RETRIES] ? {} : { [CLAUDE_RETRIES]: '1' }),
         validate: (signal) => validateByGreeting({ command, authMethod }, context, signal),
       },
       context,
