@@ -22,6 +22,8 @@ export interface AcpSubject {
   readonly setUp: (home: CliHome, model: FakeModel, key: string) => Promise<Readonly<Record<string, string>>>
   /** Whether it asks before it runs a command of the shell. */
   readonly asks: boolean
+  /** It hides the tools of MCP servers behind a search, which the fake model does not use. */
+  readonly hidesTools?: boolean
 }
 
 const nothing = async () => ({})
@@ -48,8 +50,8 @@ export const ACP_AGENTS: readonly AcpSubject[] = [
     args: '',
     async setUp({ folder }) {
       const file = join(folder, '.codex/config.toml')
-      // It warns in its answer of a model that it does not know.
-      await writeFile(file, `model = "gpt-6.1-sol"\n${await readFile(file, 'utf8')}`)
+      // The models that it knows get their tools in a form that the fake model does not speak.
+      await writeFile(file, `model = "gpt-5.1-codex"\n${await readFile(file, 'utf8')}`)
       return { CODEX_PATH: installedBin(findCli('codex')) }
     },
     asks: false,
@@ -76,6 +78,7 @@ export const ACP_AGENTS: readonly AcpSubject[] = [
       return { OPENAI_API_KEY: key, OPENAI_BASE_URL: `${model.url}/v1`, OPENAI_MODEL: 'any' }
     },
     asks: true,
+    hidesTools: true,
   },
   { name: 'gemini', cli: 'gemini', args: ' --acp --skip-trust -m gemini-2.5-pro', setUp: nothing, asks: true },
   { name: 'opencode', cli: 'opencode', args: ' acp', setUp: nothing, asks: false },

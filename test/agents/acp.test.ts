@@ -40,7 +40,8 @@ for (const agent of ACP_AGENTS) {
       assert.equal(reply(await harness.ask(workspace, modelPrompts.number(2), 'main')), 'I know 1 2')
     })
     if (agent.asks) step('permission', () => askPermission(harness, cmd))
-    step('TW-1 delegation, no token on a command line', () => delegate(harness, workspace))
+    if (agent.hidesTools !== true)
+      step('TW-1 delegation, no token on a command line', () => delegate(harness, workspace))
     step('cancel', () => cancel(harness, workspace))
     step('wrong key', async () => {
       const locked = await open(agent, model, 'sk-not-the-key')
@@ -125,5 +126,6 @@ async function cancel(harness: AgentHarness, workspace: string): Promise<void> {
 
 function reply(task: Task): string {
   assert.equal(task.status.state, 'TASK_STATE_COMPLETED', JSON.stringify(task.status))
-  return (replyText(task) ?? '').trim()
+  // codex-acp puts its warnings before the answer.
+  return (replyText(task) ?? '').replace(/^Warning: .*\n+/, '').trim()
 }
