@@ -120,6 +120,10 @@ test('CV-3 the form offers every runtime, keeps the choice while versions arrive
   assert.ok(await dialog.getByRole('button', { name: 'Create' }).isVisible())
   const create = await dialog.getByRole('button', { name: 'Create' }).boundingBox()
   assert.ok(create !== null && create.y + create.height <= 640, 'the button is in view')
+  const [footer, whole] = [await dialog.locator('form footer').boundingBox(), await dialog.boundingBox()]
+  const below = (whole?.y ?? 0) + (whole?.height ?? 0) - ((footer?.y ?? 0) + (footer?.height ?? 0))
+  assert.ok(below >= 0 && below < 3, `nothing of the form shows below its buttons: ${below} px`)
+  assert.equal(await page.evaluate('document.activeElement.placeholder'), 'Codex', 'the name has the focus')
   await option(/A shell command/).check()
   const placeOf = async () => JSON.stringify(await option(/A shell command/).boundingBox())
   const before = await placeOf()

@@ -175,6 +175,8 @@ function Basics({ draft, onChange: change, suggested, errorOf }: PartProps & { r
         onChange={({ target }) => change({ name: target.value })}
         placeholder={suggested}
         data-autofocus
+        // The form comes after the dialog, which then has the focus on its first button.
+        autoFocus
         maxLength={100}
         error={errorOf('name')}
       />

@@ -48,9 +48,9 @@ interface FormFooterProps {
   readonly children: ReactNode
 }
 
-/** The buttons of a long form in a dialog: always in view, at the lower edge. */
+/** The buttons of a long form in a dialog: always in view, at the lower edge, over the padding of the dialog. */
 export const FormFooter = ({ note, children }: FormFooterProps) => (
-  <footer className="sticky bottom-0 -mx-5 -mb-5 flex items-center justify-end gap-2 border-line border-t bg-surface px-5 py-3">
+  <footer className="sticky -bottom-5 -mx-5 -mb-5 flex items-center justify-end gap-2 border-line border-t bg-surface px-5 py-3">
     <p className="mr-auto text-faint text-time max-md:hidden">{note}</p>
     {children}
   </footer>
