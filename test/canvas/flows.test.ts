@@ -124,6 +124,8 @@ test('CV-3 the form offers every runtime, keeps the choice while versions arrive
   const below = (whole?.y ?? 0) + (whole?.height ?? 0) - ((footer?.y ?? 0) + (footer?.height ?? 0))
   assert.ok(below >= 0 && below < 3, `nothing of the form shows below its buttons: ${below} px`)
   assert.equal(await page.evaluate('document.activeElement.placeholder'), 'Codex', 'the name has the focus')
+  const field = await dialog.getByLabel('Name').boundingBox()
+  assert.ok(field !== null && field.y + field.height <= (footer?.y ?? 0), 'the field with the focus is in view')
   await option(/A shell command/).check()
   const placeOf = async () => JSON.stringify(await option(/A shell command/).boundingBox())
   const before = await placeOf()

@@ -35,7 +35,7 @@ export function Dialog({ title, onClose, children, actions, wide = false }: Dial
           <CloseIcon />
         </IconButton>
       </header>
-      <div className="min-h-0 flex-1 overflow-y-auto px-5 pb-5">
+      <div className="min-h-0 flex-1 scroll-pb-20 overflow-y-auto px-5 pb-5">
         <ErrorBoundary what="This dialog">{children}</ErrorBoundary>
       </div>
       {actions ? <footer className="flex justify-end gap-2 border-line border-t px-5 py-3">{actions}</footer> : null}
