@@ -25,7 +25,7 @@ export function RenameDialog({ workspace, onClose }: ActionDialogProps) {
   const save = (event: FormEvent) => {
     event.preventDefault()
     client
-      .changeWorkspace(workspace.id, { name: name.trim() })
+      .changeWorkspace(workspace.id, { name: name.trim(), allow_duplicate: false })
       .then(onClose, (error: unknown) => setProblem(reasonOf(error)))
   }
   return (

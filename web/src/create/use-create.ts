@@ -9,7 +9,8 @@ export type NewWorkspaceBody = Readonly<Record<string, unknown>> & { readonly na
 
 export function useCreate(after: (workspace: WorkspaceSummary & Record<string, unknown>) => void = openChat) {
   return useMutation({
-    mutationFn: (body: NewWorkspaceBody) => client.createWorkspace(body),
+    // Two cards of one name could not be told apart.
+    mutationFn: (body: NewWorkspaceBody) => client.createWorkspace({ ...body, allow_duplicate: false }),
     onSuccess(workspace) {
       // Its panel opens at once; the event that announces it may come later.
       queryClient.setQueryData<WorkspaceMap>(keys.workspaces, (before) => new Map(before).set(workspace.id, workspace))
