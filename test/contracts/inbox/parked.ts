@@ -114,7 +114,7 @@ export function parkedTests(harness: InboxHarness): void {
     const { entries } = await activity.read({ workspaceId: id, sinceSeq: 0, limit: 100 })
     assert.match(entries.at(-1)?.text ?? '', NEXT_TRY)
     const texts = (await stories.find({ id: taskId, scopeOf: () => ({}) }))?.steps.map(({ text }) => text) ?? []
-    assert.match(texts.at(-2) ?? '', /^attempt 1 failed: parked, next try at /)
+    assert.match(texts.at(-2) ?? '', /^attempt 1 failed; parked, next try at /)
     assert.match(texts.at(-1) ?? '', /^it will be tried again in [45] min$/)
     await hear(id)
     const behind = await reception.admit(letterTo(id, { contextId: 'c', messageId: 'behind' }))
