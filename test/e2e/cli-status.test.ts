@@ -86,7 +86,7 @@ describe('molecule status and people words', () => {
       env: cleanEnvironment(),
       encoding: 'utf8',
     })
-    assert.match(pasted.stdout, /Replay\n {2}\S.* pending replay \S+\nDiscard\n/)
+    assert.match(pasted.stdout, /Run again\n {2}\S.* pending replay \S+\nDiscard\n/)
 
     const asked = await succeed('pending')
     assert.match(asked, /^ID +WORKSPACE +KIND +SINCE +EXPIRES IN +WHAT$/m)
