@@ -96,7 +96,10 @@ async function usageSentence(
   const oneLine = message
     .replace(/\n\(Did you mean (.*)\?\)$/s, (_, names: string) => `; did you mean ${names}?`)
     .replace(/command-argument value ('.*?') is invalid for argument '(\S+?)'\./s, 'the argument <$2> cannot be $1.')
-    .replace(/option '(?:\S+, )?(--\S+).*?' argument ('.*?') is invalid\./s, '$1 cannot be $2.')
+    .replace(
+      /^error: option '([^']*)' argument ('.*') is invalid\./s,
+      (_, flags: string, value: string) => `error: ${/--[\w-]+/.exec(flags)?.[0] ?? flags} cannot be ${value}.`,
+    )
   if (options.suggest === undefined) return `${oneLine}\n`
   const own = ownProgram(options.terminal.env)
   const unknown = code === 'commander.unknownCommand' ? /unknown command '(.*?)'/s.exec(message)?.[1] : undefined
