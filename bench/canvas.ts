@@ -147,7 +147,10 @@ async function fill(platform: PlatformUnderTest): Promise<string[]> {
   for (let index = 0; index < WORKSPACES; index++) {
     const parent = index < PARENTS ? {} : { parent_id: ids[index % PARENTS] }
     const { body } = await platform.request('POST', '/workspaces', {
-      ...{ name: `Workspace ${index}`, role: `Does part ${index} of the work`, runtime: 'mock', ...parent },
+      name: `Workspace ${index}`,
+      role: `Does part ${index} of the work`,
+      runtime: 'mock',
+      ...parent,
     })
     ids.push(body.id)
   }
@@ -177,7 +180,8 @@ async function servePeer() {
   const folder = mkdtempSync(join(tmpdir(), 'molecule-bench-canvas-'))
   const args = [join(WEB, 'node_modules/vite/bin/vite.js'), 'build', join(WEB, 'bench-peer'), '--outDir', folder]
   const built = spawnSync(process.execPath, [...args, '--base', './', '--emptyOutDir', '--logLevel', 'error'], {
-    ...{ cwd: WEB, stdio: 'inherit' },
+    cwd: WEB,
+    stdio: 'inherit',
   })
   if (built.status !== 0) throw new Error('the bare React Flow page could not be built')
   const types: Record<string, string> = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' }

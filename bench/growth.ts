@@ -42,7 +42,9 @@ async function fill(count: number, postgres: TestPostgres | undefined): Promise<
   const stored = { dataDir, ...(postgres !== undefined && { database: await postgres.url() }) }
   const first = await startPlatform(stored)
   const { body } = await first.request('POST', '/workspaces', {
-    ...{ name: 'full', runtime: 'mock', runtime_config: { reply: REPLY } },
+    name: 'full',
+    runtime: 'mock',
+    runtime_config: { reply: REPLY },
   })
   const { id: taskId } = await first.send(body.id, COPIED_TEXT)
   await first.stop()

@@ -30,7 +30,8 @@ const platform = await startPlatform()
 const times: Record<string, number[]> = { mcp: [], bare: [], command: [] }
 try {
   const root = await platform.exec(`printf '%s' "$MOLECULE_WORKSPACE_TOKEN" > ${tokenFile}; exec sleep 600`, {
-    ...{ name: 'root', runtime_config: { pass_meta: 'true', timeout: '600s' } },
+    name: 'root',
+    runtime_config: { pass_meta: 'true', timeout: '600s' },
   })
   const child = await platform.exec('date +%s%N', { name: 'child' })
   for (let tree = 0; tree < TREES; tree++) await measureTree(root, child, tree === 0)
@@ -60,7 +61,9 @@ async function measureTree(root: string, child: string, isWarmUp: boolean): Prom
   const token = () => readFileSync(tokenFile, { encoding: 'utf8', flag: 'a+' })
   await waitUntil(() => token() !== '')
   const env = {
-    ...{ MOLECULE_API_URL: platform.url, MOLECULE_WORKSPACE_ID: root, MOLECULE_WORKSPACE_TOKEN: token() },
+    MOLECULE_API_URL: platform.url,
+    MOLECULE_WORKSPACE_ID: root,
+    MOLECULE_WORKSPACE_TOKEN: token(),
     PATH: process.env['PATH'] ?? '',
   }
   const client = await connect('http', env)

@@ -141,7 +141,9 @@ async function warmUpPlatform({ platform }: AgentHarness): Promise<void> {
 async function openConversation({ platform }: AgentHarness, id: string) {
   const contextId = crypto.randomUUID()
   const message = () => ({
-    ...{ messageId: crypto.randomUUID(), contextId, role: 'ROLE_USER' },
+    messageId: crypto.randomUUID(),
+    contextId,
+    role: 'ROLE_USER',
     parts: [{ text: modelPrompts.answer }],
   })
   const [connection] = await openConnections(targetOf(platform, id, { message, expected: `"text":"${ANSWER}"` }), 1)

@@ -33,12 +33,30 @@ interface Edit {
 
 const TEXT_MAX = 240
 const SWAPS: Readonly<Record<string, string>> = {
-  ...{ '<': '<=', '<=': '<', '>': '>=', '>=': '>', '===': '!==', '!==': '===' },
-  ...{ '&&': '||', '||': '&&', '??': '&&' },
+  '<': '<=',
+  '<=': '<',
+  '>': '>=',
+  '>=': '>',
+  '===': '!==',
+  '!==': '===',
+  '&&': '||',
+  '||': '&&',
+  '??': '&&',
 }
 const SQL_SWAPS: Readonly<Record<string, string>> = {
-  ...{ '<': '<=', '<=': '<', '>': '>=', '>=': '>', '=': '<>', '<>': '=', and: 'or', or: 'and' },
-  ...{ 'is null': 'is not null', 'is not null': 'is null', 'not exists': 'exists', desc: 'asc', 'min(': 'max(' },
+  '<': '<=',
+  '<=': '<',
+  '>': '>=',
+  '>=': '>',
+  '=': '<>',
+  '<>': '=',
+  and: 'or',
+  or: 'and',
+  'is null': 'is not null',
+  'is not null': 'is null',
+  'not exists': 'exists',
+  desc: 'asc',
+  'min(': 'max(',
 }
 const SQL_TOKEN = /(?<=\s)(?:<=|>=|<>|=|<|>|and|or|is null|is not null|not exists|desc)(?=[\s),`']|$)|\bmin\(/g
 const SQL =
@@ -71,7 +89,9 @@ function describeEdit(file: string, source: string, edit: Edit): Mutant {
   const lineEnd = newline === -1 ? source.length : newline
   const shorten = (text: string) => text.replace(/\s+/g, ' ').trim().slice(0, TEXT_MAX)
   return {
-    ...{ file, line: source.slice(0, edit.start).split('\n').length, ...edit },
+    file,
+    line: source.slice(0, edit.start).split('\n').length,
+    ...edit,
     source: shorten(source.slice(lineStart, lineEnd)),
     change: shorten(source.slice(lineStart, edit.start) + edit.replacement + source.slice(edit.end, lineEnd)),
   }

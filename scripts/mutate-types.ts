@@ -37,7 +37,9 @@ function compiling(copy: string, mutants: readonly Mutant[]): Mutant[] {
   })
   const tsc = join(copy, 'node_modules', '.bin', 'tsc')
   const { stdout, error } = spawnSync(tsc, ['-p', 'tsconfig.json', ...OPTIONS, 'true', '--pretty', 'false'], {
-    ...{ cwd: copy, encoding: 'utf8', maxBuffer: 256 * 1024 * 1024 },
+    cwd: copy,
+    encoding: 'utf8',
+    maxBuffer: 256 * 1024 * 1024,
   })
   if (error) throw error
   for (const path of paths) rmSync(path)

@@ -313,7 +313,10 @@ async function main(): Promise<void> {
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort())
   console.log(`${mutants.length} of ${all.length} mutants`)
   const verdicts = await runMutants({
-    ...{ root, mutants, workers: Math.min(workers, mutants.length), signal: stop.signal },
+    root,
+    mutants,
+    workers: Math.min(workers, mutants.length),
+    signal: stop.signal,
     ...(values.test && { tests: values.test }),
     report: console.log,
     onVerdict: ({ mutant, killedBy, ms }) =>

@@ -57,12 +57,15 @@ export async function seedTeam(given: PlatformUnderTest): Promise<{ readonly ada
   const platform = strict(given)
   const create = creator(platform)
   const conductor = await create('Conductor', {
-    ...{ runtime: 'exec', role: 'Plans the release, hands out the work' },
+    runtime: 'exec',
+    role: 'Plans the release, hands out the work',
     runtime_config: { cmd: 'a2a delegate Ada "run the full suite on PostgreSQL"', pass_meta: 'true', timeout: '1h' },
   })
   const below = { parent_id: conductor }
   const ada = await create('Ada', {
-    ...{ ...below, role: 'Backend engineer', model: 'gpt-5.3-codex' },
+    ...below,
+    role: 'Backend engineer',
+    model: 'gpt-5.3-codex',
     runtime_config: { reply: ANSWER, usage: 'true', cost: '0.03' },
   })
   const contextId = 'release'
@@ -77,14 +80,18 @@ export async function seedTeam(given: PlatformUnderTest): Promise<{ readonly ada
   await platform.rpc(ada, 'SendMessage', { message, configuration: { returnImmediately: true } })
   await waitUntil(async () => (await platform.request('GET', `/workspaces/${ada}`)).body.running === 1)
   const scout = await create('Scout', {
-    ...{ ...below, role: 'Reads the docs so you need not' },
+    ...below,
+    role: 'Reads the docs so you need not',
     runtime_config: { reply: 'Read 14 pages: nothing about `receipt`.', usage: 'true', cost: '0.004' },
   })
   await platform.send(scout, 'What do the docs say about receipts?')
   await platform.request('PATCH', `/workspaces/${scout}`, { runtime_config: { max_cost_usd_per_day: 0.004 } })
   await sendWithoutWaiting(platform, scout, 'And what do they say about refunds?')
   const watch = await create('Night watch', {
-    ...{ ...below, role: 'Checks the backups at 03:00', runtime: 'exec', max_attempts: 1 },
+    ...below,
+    role: 'Checks the backups at 03:00',
+    runtime: 'exec',
+    max_attempts: 1,
     runtime_config: { cmd: 'echo "no space left for the archive" >&2; exit 3' },
   })
   await platform.send(watch, 'Check the backups')
@@ -122,7 +129,8 @@ async function seedMira(platform: PlatformUnderTest, create: Create): Promise<st
   const agents = createFakeAgents()
   const agent = (scenario: string) => ({ bin: agents('claude', scenario) })
   const mira = await create('Mira', {
-    ...{ runtime: 'claude-code', role: 'Reviews what the others change' },
+    runtime: 'claude-code',
+    role: 'Reviews what the others change',
     runtime_config: agent('edit'),
   })
   const contextId = 'review'

@@ -92,7 +92,9 @@ async function main(): Promise<void> {
       { name: 'needs-you', platform: team, hash: '#/needs' },
       { name: 'palette', platform: team, prepare: (page) => page.keyboard.press('Control+k') },
       {
-        ...{ name: 'menu', platform: team, onlyDesktop: true },
+        name: 'menu',
+        platform: team,
+        onlyDesktop: true,
         prepare: (page) => page.getByRole('button', { name: 'Actions for Ada' }).click(),
       },
     ]

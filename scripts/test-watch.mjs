@@ -60,15 +60,24 @@ export async function runFile({ file, limits, argv = [], patterns = [], onEvent 
   const now = performance.now()
   /** @type {Watched} */
   const watched = {
-    ...{ file: path, record: join(folder, basename(path)), seen: false, startMs: now, eventMs: now },
-    ...{ open: new Set(), begun: new Set() },
+    file: path,
+    record: join(folder, basename(path)),
+    seen: false,
+    startMs: now,
+    eventMs: now,
+    open: new Set(),
+    begun: new Set(),
   }
   const preload = new URL('./test-record.mjs', import.meta.url)
   preload.search = String(new URLSearchParams({ file: path, record: watched.record }))
   // Node runs no test when the list of patterns is empty.
   const chosen = patterns.length > 0 ? { testNamePatterns: patterns } : {}
   const stream = run({
-    ...{ files: [path], argv, ...chosen, isolation: 'process', timeout: limits.testMs },
+    files: [path],
+    argv,
+    ...chosen,
+    isolation: 'process',
+    timeout: limits.testMs,
     execArgv: ['--import', preload.href],
   })
   const ended = Promise.withResolvers()

@@ -55,7 +55,10 @@ export async function installPackages(
   const { end, exitCode, stderrTail } = await processes.run(
     {
       command: [...NPM_INSTALL, '--no-audit', '--no-fund', '--loglevel=error'],
-      ...{ cwd: folder, env: childEnvironment(environment, {}), mark: `npm-${ulid()}`, input: '' },
+      cwd: folder,
+      env: childEnvironment(environment, {}),
+      mark: `npm-${ulid()}`,
+      input: '',
       outputBytesMax: NPM_OUTPUT_BYTES_MAX,
     },
     signal,

@@ -120,7 +120,11 @@ function createHookRunner({ commands, timeoutMs, timeout }: HookSettings, contex
 function describeMessage({ conversationId, request }: Turn): object {
   const { workspace_id, message_id, task_id, caller_id, sender, parts } = request
   return {
-    ...{ workspace_id, conversation_id: conversationId, message_id, task_id, caller_id },
+    workspace_id,
+    conversation_id: conversationId,
+    message_id,
+    task_id,
+    caller_id,
     ...(sender !== undefined && { sender }),
     text: joinText(parts),
   }

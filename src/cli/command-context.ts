@@ -67,7 +67,10 @@ export function openCommandContext(options: GlobalOptions, given: Terminal): Com
   const access = () => platformAccessFor(given.env, configured || '', address.source)
   exitOnClosedPipe()
   return {
-    ...{ terminal, dataDir, output, apiUrl },
+    terminal,
+    dataDir,
+    output,
+    apiUrl,
     sources: { output: format.source, apiUrl: address.source },
     command,
     withOwnCommand: (sentence) => withOwnCommand(sentence, command),

@@ -41,12 +41,24 @@ export function wireChat({ store, localInbox, log, host, ...parts }: WireChatOpt
   }
   const chatDoor = createChatDoor({
     ...parts,
-    ...{ channels, pairings, chatLog: createChatLog(store), activity, stories, pending },
-    ...{ budgets, deliveries, log },
-    ...{ clock: systemClock, findKind: findChannelKind, holder: `${host}.${ulid()}` },
+    channels,
+    pairings,
+    chatLog: createChatLog(store),
+    activity,
+    stories,
+    pending,
+    budgets,
+    deliveries,
+    log,
+    clock: systemClock,
+    findKind: findChannelKind,
+    holder: `${host}.${ulid()}`,
   })
   const chat: ChatRoutesContext = {
-    ...{ channels, pairings, wake: chatDoor.wake, hide: log.hide },
+    channels,
+    pairings,
+    wake: chatDoor.wake,
+    hide: log.hide,
     endDeliveries: deliveries.endDoor,
     async check(name, options, signal) {
       const kind = await findChannelKind(name)

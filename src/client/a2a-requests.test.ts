@@ -75,7 +75,9 @@ test('AG-11 the card and each call are asked for with their headers and limits; 
   const version = { 'A2A-Version': '1.0' }
   assert.deepEqual(cards, [
     {
-      ...{ url: 'https://a.test/.well-known/agent-card.json', trusted: true, totalMs: 15_000 },
+      url: 'https://a.test/.well-known/agent-card.json',
+      trusted: true,
+      totalMs: 15_000,
       headers: { ...CREDENTIALS, Accept: 'application/json', ...version },
     },
   ])
@@ -85,7 +87,8 @@ test('AG-11 the card and each call are asked for with their headers and limits; 
   const params = { message: { ...message, extensions }, configuration: { returnImmediately: true } }
   assert.deepEqual(calls, [
     {
-      ...{ ...call, totalMs: 120_000 },
+      ...call,
+      totalMs: 120_000,
       body: JSON.stringify({ ...rpc, method: 'GetTask', params: { tenant: 'one', id: 't1' } }),
       headers: { ...headers, Accept: 'application/json' },
     },
@@ -93,8 +96,10 @@ test('AG-11 the card and each call are asked for with their headers and limits; 
       ...call,
       body: JSON.stringify({ ...rpc, method: 'SendStreamingMessage', params: { tenant: 'one', ...params } }),
       headers: {
-        ...{ ...headers, Accept: 'text/event-stream' },
-        ...{ 'A2A-Extensions': extensions.join(', '), traceparent: '00-1-2-01' },
+        ...headers,
+        Accept: 'text/event-stream',
+        'A2A-Extensions': extensions.join(', '),
+        traceparent: '00-1-2-01',
       },
     },
   ])

@@ -4,7 +4,11 @@ import { resultOf } from './a2a-wire.ts'
 import type { AgentInterface } from './agent-card.ts'
 
 const to = (binding: AgentInterface['binding']): AgentInterface => ({
-  ...{ url: 'https://a.test/', version: '1.0', binding, streaming: true, name: 'x' },
+  url: 'https://a.test/',
+  version: '1.0',
+  binding,
+  streaming: true,
+  name: 'x',
 })
 
 const refusal = (binding: AgentInterface['binding'], error: unknown) => {

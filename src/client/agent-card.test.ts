@@ -14,11 +14,14 @@ test('AG-11 an interface is read with all its fields; without a name, a tenant a
   assert.deepEqual(readCard({ name: 7, capabilities: { streaming: 'yes' }, ...modern() }, AT), plain)
   assert.deepEqual(readCard({ name: 'n', capabilities: { streaming: true }, ...modern({ tenant: 't' }) }, AT), {
     ...plain,
-    ...{ streaming: true, name: 'n', tenant: 't' },
+    streaming: true,
+    name: 'n',
+    tenant: 't',
   })
   assert.deepEqual(readCard(modern({ protocolBinding: 'HTTP+JSON', url: 'https://b.test/rest' }), AT), {
     ...plain,
-    ...{ url: 'https://b.test/rest', binding: 'HTTP+JSON' },
+    url: 'https://b.test/rest',
+    binding: 'HTTP+JSON',
   })
 })
 

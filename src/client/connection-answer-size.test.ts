@@ -17,7 +17,9 @@ test('an answer to a bridge has at most 64 MiB, and a larger one is a final erro
   const backoffs: unknown[] = []
   const connection = createPlatformConnection({
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    ...{ clock: manualClock(), token: () => 'x', onBackoff: (error) => backoffs.push(error) },
+    clock: manualClock(),
+    token: () => 'x',
+    onBackoff: (error) => backoffs.push(error),
   })
   t.after(() => {
     connection.close()

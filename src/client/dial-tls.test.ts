@@ -10,8 +10,11 @@ import { dial } from './dial.ts'
 
 /** A key and its own certificate for 127.0.0.1, from 2020 to 2120, for this test alone. */
 const KEY = {
-  ...{ kty: 'EC', crv: 'P-256', d: 'qagx7ypg2MfwjlaLCy8PV050k34a6svxFf147hq8yk8' },
-  ...{ x: 'YQcViCTt2Up1oXms9TkhT_lvqe8WD486GSKFGsmRwuI', y: 'oZATp1axWNeiLffRN2uxUJyFl6GZWELMkc-1yntmcOk' },
+  kty: 'EC',
+  crv: 'P-256',
+  d: 'qagx7ypg2MfwjlaLCy8PV050k34a6svxFf147hq8yk8',
+  x: 'YQcViCTt2Up1oXms9TkhT_lvqe8WD486GSKFGsmRwuI',
+  y: 'oZATp1axWNeiLffRN2uxUJyFl6GZWELMkc-1yntmcOk',
 }
 const CERTIFICATE = [
   'MIIBSjCB8qADAgECAgEBMAoGCCqGSM49BAMCMAwxCjAIBgNVBAMMAXQwIBcNMjAwMTAxMDAwMDAwWhgPMjEyMDAxMDEwMDAwMDBa',

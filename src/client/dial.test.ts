@@ -28,8 +28,13 @@ async function serve(t: TestContext, answer: RequestListener): Promise<DialOptio
 
 const noLookup: LookupFunction = () => assert.fail('the host is an address')
 const to = (url: string): DialOptions => ({
-  ...{ url: new URL(url), method: 'GET', headers: {}, body: undefined, lookup: noLookup },
-  ...{ headersMs: LATE_MS, bytesMax: 1000 },
+  url: new URL(url),
+  method: 'GET',
+  headers: {},
+  body: undefined,
+  lookup: noLookup,
+  headersMs: LATE_MS,
+  bytesMax: 1000,
 })
 const never = () => new AbortController().signal
 const timersOf = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
@@ -51,7 +56,8 @@ test('an answer is read with its status and headers, and a body is sent with its
 test('a closed port is named by its code, and a failure leaves no timer that holds the process', async () => {
   const before = timersOf()
   await assert.rejects(within(dial(to('http://127.0.0.1:1/'), never()), 'a failure', WAIT_MS), {
-    ...{ code: 'timeout', retryable: true },
+    code: 'timeout',
+    retryable: true,
     message: 'http://127.0.0.1:1 cannot be reached (ECONNREFUSED)',
   })
   assert.equal(timersOf(), before)
@@ -128,7 +134,9 @@ test('an answer may have as many bytes as allowed; one more is an error with the
   assert.equal((await (await dial(options, never())).text()).length, 1000)
   bytes = 1001
   await assert.rejects((await dial(options, never())).text(), {
-    ...{ code: 'too_large', retryable: false, details: { limitBytes: 1000 } },
+    code: 'too_large',
+    retryable: false,
+    details: { limitBytes: 1000 },
     message: 'the answer is larger than 1000 bytes',
   })
 })

@@ -79,7 +79,8 @@ test('an entry that is neither a name nor a range is refused by its own text', a
   const wrong = ['10.0.0', '1.2.3.4/33', '1.2.3.4/x', '1.2.3.4/-1', '1.2.3.4/', '::1/129', 'a b', '-a', 'a..b', 'a/8']
   for (const entry of wrong)
     assert.throws(() => createAllowList([entry.toUpperCase()]), {
-      ...{ code: 'bad_config', message: `allow-outbound: "${entry}" is neither a host name nor a range` },
+      code: 'bad_config',
+      message: `allow-outbound: "${entry}" is neither a host name nor a range`,
     })
   assert.deepEqual(['a', '_a.b-c', '1a'].map(createAllowList(['a', '_a.b-c', '1a']).allowsName), [true, true, true])
 })

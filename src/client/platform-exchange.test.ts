@@ -114,7 +114,8 @@ test('PL-5 a method of A2A is one JSON-RPC call, and an answer without a result 
     message: 'no',
   })
   await assert.rejects(setUp(() => json({ result: { message } })).client.sendMessage('w', message, { wait: true }), {
-    ...{ code: 'internal', message: 'the platform answered without a task' },
+    code: 'internal',
+    message: 'the platform answered without a task',
   })
 })
 
@@ -146,7 +147,9 @@ test('PL-23 tasks are read page by page up to the limit, or the first page alone
 test('a missing answer is retryable and names the platform, and an abort of the caller ends the call', async () => {
   const cause = Object.assign(new TypeError('fetch failed'), { cause: { code: 'ECONNREFUSED' } })
   await assert.rejects(setUp(() => Promise.reject(cause)).client.version(), {
-    ...{ code: 'timeout', retryable: true, details: { url: 'http://p.test' } },
+    code: 'timeout',
+    retryable: true,
+    details: { url: 'http://p.test' },
     message: 'the platform at http://p.test cannot be reached (ECONNREFUSED); is "molecule up" running there?',
   })
   await assert.rejects(setUp(() => new Response('<html>')).client.version(), { code: 'timeout', retryable: true })

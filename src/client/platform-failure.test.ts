@@ -3,7 +3,10 @@ import { test } from 'node:test'
 import { failureFromAnswer, failureFromRpc, platformUnreachable } from './platform-failure.ts'
 
 const shape = ({ code, message, retryable, details }: ReturnType<typeof failureFromRpc>) => ({
-  ...{ code, message, retryable, details },
+  code,
+  message,
+  retryable,
+  details,
 })
 
 const fromAnswer = (status: number, body: unknown, headers: Record<string, string> = {}) =>
@@ -46,12 +49,17 @@ test('an error of the platform keeps its code, its message with the hint, its re
   const problems = [{ line: 1, column: 2, message: 'p' }]
   const error = { code: 'bad_config', message: 'no', hint: 'look', problems }
   assert.deepEqual(fromAnswer(400, { error }, { 'X-Request-Id': 'r', 'Retry-After': '1' }), {
-    ...{ code: 'bad_config', message: 'no: look', retryable: false },
+    code: 'bad_config',
+    message: 'no: look',
+    retryable: false,
     details: { status: 400, requestId: 'r', retryAfterMs: 1000, problems },
   })
   const strange = { code: 'constructor', message: 'no', hint: 7, problems: 'p' }
   assert.deepEqual(fromAnswer(404, { error: strange }), {
-    ...{ code: 'not_found', message: 'no', retryable: false, details: { status: 404, requestId: null } },
+    code: 'not_found',
+    message: 'no',
+    retryable: false,
+    details: { status: 404, requestId: null },
   })
   assert.equal(fromAnswer(503, { reason: 'it starts' }).message, 'it starts')
 })
@@ -99,14 +107,18 @@ test('PL-5 an error of JSON-RPC keeps its time to wait, and an empty one is name
 test('a platform that cannot be reached is named with the cause; a late answer says so; both are retryable', () => {
   const url = 'http://p.test'
   const unreachable = (reason: string) => ({
-    ...{ code: 'timeout', retryable: true, details: { url } },
+    code: 'timeout',
+    retryable: true,
+    details: { url },
     message: `the platform at http://p.test cannot be reached (${reason}); is "molecule up" running there?`,
   })
   const coded = Object.assign(new TypeError('fetch failed'), { cause: { code: 'ECONNREFUSED' } })
   assert.deepEqual(shape(platformUnreachable(url, coded, false)), unreachable('ECONNREFUSED'))
   assert.deepEqual(shape(platformUnreachable(url, new Error('cut'), false)), unreachable('cut'))
   assert.deepEqual(shape(platformUnreachable(url, coded, true)), {
-    ...{ code: 'timeout', retryable: true, details: { url } },
+    code: 'timeout',
+    retryable: true,
+    details: { url },
     message: 'the platform at http://p.test did not answer in time',
   })
   assert.equal(platformUnreachable(url, coded, true).cause, coded)

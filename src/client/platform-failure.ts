@@ -14,7 +14,9 @@ export function failureFromAnswer(answer: Response, text: string): MoleculeError
   return new MoleculeError(codeOf(error) ?? codeOfStatus(status), withHint(message, error?.hint), {
     retryable: RETRYABLE_STATUSES.has(status),
     details: {
-      ...{ status, requestId: answer.headers.get('x-request-id'), ...retryAfter(answer) },
+      status,
+      requestId: answer.headers.get('x-request-id'),
+      ...retryAfter(answer),
       ...(Array.isArray(error?.problems) && { problems: error.problems }),
     },
   })

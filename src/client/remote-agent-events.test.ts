@@ -42,7 +42,8 @@ test('AG-11 each event of 0.3 is named by its kind and read like the same event 
 test('AG-11 an answer that is no event is refused, and the sentence says what is wrong with it', () => {
   const refused = (value: unknown, problem: string) =>
     assert.throws(() => readRemoteEvent(value), {
-      ...{ code: 'agent_failed', retryable: false },
+      code: 'agent_failed',
+      retryable: false,
       message: `the remote agent's answer is not A2A: ${problem}`,
     })
   refused([], 'the answer is not an object')
@@ -90,8 +91,11 @@ test('AG-11 a field of the wrong type counts as absent', () => {
   const update = { artifact, append: 'yes', lastChunk: 1 }
   assert.deepEqual(readRemoteEvent({ artifactUpdate: update }), {
     artifactUpdate: {
-      ...{ taskId: '', contextId: '', artifact: { artifactId: '', parts } },
-      ...{ append: false, lastChunk: false },
+      taskId: '',
+      contextId: '',
+      artifact: { artifactId: '', parts },
+      append: false,
+      lastChunk: false,
     },
   })
 })

@@ -13,12 +13,17 @@ import { createRemoteInbox } from './remote-inbox.ts'
 
 const WORKER = { id: 'bridge-1', workspaces: ['ws/1'] }
 const keyOf = (messageId: string): LeaseKey => ({
-  ...{ workspaceId: 'ws/1', conversationId: 'c', taskId: 't', messageId, epoch: 1 },
+  workspaceId: 'ws/1',
+  conversationId: 'c',
+  taskId: 't',
+  messageId,
+  epoch: 1,
 })
 const wireKeyOf = (messageId: string) => ({ conversationId: 'c', taskId: 't', messageId, epoch: 1 })
 const { envelope } = letterTo('ws/1')
 const handout = (messageId: string) => ({
-  ...{ type: 'lease', brief: { name: `brief of ${messageId}` } },
+  type: 'lease',
+  brief: { name: `brief of ${messageId}` },
   lease: { ...keyOf(messageId), envelope: writeEnvelope(envelope) },
 })
 
@@ -53,8 +58,13 @@ function setUp(answers: Answers = {}) {
     close: () => undefined,
   }
   const inbox = createRemoteInbox({
-    ...{ connection, workspaceId: 'ws/1', host: 'here', backend: 'mock', concurrency: 2 },
-    ...{ startedText: 'started on here', log: silentLog },
+    connection,
+    workspaceId: 'ws/1',
+    host: 'here',
+    backend: 'mock',
+    concurrency: 2,
+    startedText: 'started on here',
+    log: silentLog,
   })
   const named = (name: string) => posted.filter((each) => each.name === name)
   const calls = (name: string) => named(name).map(({ call }) => call)
@@ -81,9 +91,14 @@ const HELD = { begin: { standing: 'held' } }
 
 test('CN-5 each step of a lease is one call with its own limits', async () => {
   const { inbox, posted } = setUp({
-    ...{ begin: { standing: 'held' }, append: { standing: 'held' }, extend: { standings: ['held'] } },
-    ...{ suspend: { standing: 'held' }, resume: { standing: 'held' }, ask: { standing: 'refused' } },
-    ...{ settle: { answer: 'settled' }, lease: { handouts: [] } },
+    begin: { standing: 'held' },
+    append: { standing: 'held' },
+    extend: { standings: ['held'] },
+    suspend: { standing: 'held' },
+    resume: { standing: 'held' },
+    ask: { standing: 'refused' },
+    settle: { answer: 'settled' },
+    lease: { handouts: [] },
   })
   const [key, wire] = [keyOf('m'), wireKeyOf('m')]
   const events = { firstIndex: 0, events: [] } as never

@@ -44,8 +44,13 @@ async function openBridge(t: TestContext, handouts: readonly object[]) {
     server.close()
   })
   const inbox = createRemoteInbox({
-    ...{ connection, workspaceId: 'ws_1', host: 'here', backend: 'mock', concurrency: 2 },
-    ...{ startedText: 'started', log: silentLog },
+    connection,
+    workspaceId: 'ws_1',
+    host: 'here',
+    backend: 'mock',
+    concurrency: 2,
+    startedText: 'started',
+    log: silentLog,
   })
   return { inbox, calls }
 }

@@ -9,9 +9,17 @@ import { createStallTimer } from './stall-timer.ts'
 import { createTurnAsks } from './turn-asks.ts'
 
 const LEASE: Lease = {
-  ...{ workspaceId: 'ws_1', conversationId: 'c', taskId: 't', messageId: 'm', epoch: 1, contextId: 'c' },
+  conversationId: 'c',
+  taskId: 't',
+  messageId: 'm',
+  epoch: 1,
+  contextId: 'c',
   ...letterTo('ws_1'),
-  ...{ idempotencyKey: 'k', failures: 0, losses: 0, interrupted: false, sessionRetried: false },
+  idempotencyKey: 'k',
+  failures: 0,
+  losses: 0,
+  interrupted: false,
+  sessionRetried: false,
 }
 
 /** The asks of a turn on an inbox that first answers with these errors and then stores each ask. */
@@ -28,7 +36,10 @@ function setUp(...errors: Error[]) {
   }
   const stall = createStallTimer(clock, undefined)
   const asks = createTurnAsks(LEASE, {
-    ...{ inbox: inbox as Inbox, clock, stall, log: silentLog },
+    inbox: inbox as Inbox,
+    clock,
+    stall,
+    log: silentLog,
     onStanding: assert.fail,
   })
   const ask = (id: string) => asks.ask({ id, tool: 'Bash', subject: 'ls' }, new AbortController().signal)
@@ -50,7 +61,10 @@ test('AG-16 an ask goes to the inbox with its tool and subject, again each secon
   const asked = ask('an id of the agent')
   await clock.settle()
   const sent = {
-    ...{ kind: 'permission', id: '1', tool: 'Bash', subject: 'ls' },
+    kind: 'permission',
+    id: '1',
+    tool: 'Bash',
+    subject: 'ls',
     parts: [{ text: 'waiting for permission to use Bash' }],
   }
   clock.advance(999)

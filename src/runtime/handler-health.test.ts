@@ -8,9 +8,20 @@ import { type BrokenHandler, createHandlerHealth } from './handler-health.ts'
 import { outcomeOfFailure } from './retry-policy.ts'
 
 const leaseOf = (messageId: string, failures = 0): Lease => ({
-  ...{ workspaceId: 'ws_1', conversationId: messageId, taskId: 't', messageId, epoch: 1, contextId: 'x' },
-  ...{ principal: 'people', sender: SENDER, envelope: letterTo('ws_1').envelope, idempotencyKey: 'k' },
-  ...{ failures, losses: 0, interrupted: false, sessionRetried: false },
+  workspaceId: 'ws_1',
+  conversationId: messageId,
+  taskId: 't',
+  messageId,
+  epoch: 1,
+  contextId: 'x',
+  principal: 'people',
+  sender: SENDER,
+  envelope: letterTo('ws_1').envelope,
+  idempotencyKey: 'k',
+  failures,
+  losses: 0,
+  interrupted: false,
+  sessionRetried: false,
 })
 const exit = (exitCode: number) =>
   new MoleculeError('exit', `exit ${exitCode}`, { retryable: ![126, 127].includes(exitCode), details: { exitCode } })

@@ -6,9 +6,20 @@ import type { Lease } from '../inbox/inbox.ts'
 import { outcomeOfFailure } from './retry-policy.ts'
 
 const LEASE: Lease = {
-  ...{ workspaceId: 'ws_1', conversationId: 'c', taskId: 't', messageId: 'm', epoch: 1, contextId: 'x' },
-  ...{ principal: 'people', sender: SENDER, envelope: letterTo('ws_1').envelope, idempotencyKey: 'k' },
-  ...{ failures: 3, losses: 0, interrupted: false, sessionRetried: false },
+  workspaceId: 'ws_1',
+  conversationId: 'c',
+  taskId: 't',
+  messageId: 'm',
+  epoch: 1,
+  contextId: 'x',
+  principal: 'people',
+  sender: SENDER,
+  envelope: letterTo('ws_1').envelope,
+  idempotencyKey: 'k',
+  failures: 3,
+  losses: 0,
+  interrupted: false,
+  sessionRetried: false,
 }
 
 test('RT-14 the waits for a rate limit grow to ten minutes and stay there', () => {

@@ -12,7 +12,8 @@ function setUp() {
   const pool = createBackendPool((): Backend => {
     const name = `backend ${++built}`
     return {
-      ...{ name, validate: async () => ({ ok: true }) },
+      name,
+      validate: async () => ({ ok: true }),
       run: () => assert.fail('no turn runs here'),
       close: async () => void closed.push(name),
     }

@@ -8,9 +8,20 @@ import { exhaustedOutcome, type FailedTurn, outcomeOfFailure } from './retry-pol
 const HOUR_MS = 3600_000
 
 const lease = (more: Partial<Lease> = {}): Lease => ({
-  ...{ workspaceId: 'ws_1', conversationId: 'c', taskId: 't', messageId: 'm', epoch: 1, contextId: 'x' },
-  ...{ principal: 'people', sender: SENDER, envelope: letterTo('ws_1').envelope, idempotencyKey: 'k' },
-  ...{ failures: 0, losses: 0, interrupted: false, sessionRetried: false },
+  workspaceId: 'ws_1',
+  conversationId: 'c',
+  taskId: 't',
+  messageId: 'm',
+  epoch: 1,
+  contextId: 'x',
+  principal: 'people',
+  sender: SENDER,
+  envelope: letterTo('ws_1').envelope,
+  idempotencyKey: 'k',
+  failures: 0,
+  losses: 0,
+  interrupted: false,
+  sessionRetried: false,
   ...more,
 })
 const retryable = (code: ErrorCode, details = {}) => new MoleculeError(code, 'why', { retryable: true, details })
@@ -19,10 +30,16 @@ const outcomeOf = (error: MoleculeError, more: Partial<FailedTurn> = {}) =>
 
 test('a lost session comes again at once; its failure is the plain sentence, and nothing was interrupted', () => {
   assert.deepEqual(outcomeOf(new MoleculeError('session_lost', 'no such session')), {
-    ...{ type: 'retry', afterMs: 0, reason: 'session_lost', interrupted: false },
+    type: 'retry',
+    afterMs: 0,
+    reason: 'session_lost',
+    interrupted: false,
     failure: {
-      ...{ code: 'session_lost', message: 'no such session', details: {} },
-      ...{ category: 'session_error', sentence: 'the agent no longer knows this conversation' },
+      code: 'session_lost',
+      message: 'no such session',
+      details: {},
+      category: 'session_error',
+      sentence: 'the agent no longer knows this conversation',
     },
   })
 })
@@ -33,10 +50,15 @@ test('a dead letter has the plain sentence, and a retry the number of its attemp
   const plain = { code: 'exit', message: 'why', details: { exitCode: 3 } }
   assert.deepEqual(outcomeOf(exit, { maxAttempts: 1 }), { type: 'dead', failure: { ...plain, ...spoken } })
   assert.deepEqual(outcomeOf(exit), {
-    ...{ type: 'retry', afterMs: 5000, reason: 'failure', interrupted: true },
+    type: 'retry',
+    afterMs: 5000,
+    reason: 'failure',
+    interrupted: true,
     failure: {
-      ...{ ...plain, message: 'attempt 2 of 4 in 5 s: why' },
-      ...{ ...spoken, sentence: `attempt 2 of 4 in 5 s: ${spoken.sentence}` },
+      ...plain,
+      message: 'attempt 2 of 4 in 5 s: why',
+      ...spoken,
+      sentence: `attempt 2 of 4 in 5 s: ${spoken.sentence}`,
     },
   })
 })

@@ -11,9 +11,17 @@ import { runTurn, type TurnControls } from './turn.ts'
 
 const BRIEF: Brief = { runtime: 'x', options: {}, systemPrompt: 's', workingDir: '/w', maxAttempts: 1, env: {} }
 const LEASE: Lease = {
-  ...{ workspaceId: 'ws_1', conversationId: 'c', taskId: 't', messageId: 'm', epoch: 7, contextId: 'x' },
+  conversationId: 'c',
+  taskId: 't',
+  messageId: 'm',
+  epoch: 7,
+  contextId: 'x',
   ...letterTo('ws_1', { text: 'hello', messageId: 'sent' }),
-  ...{ idempotencyKey: 'k', failures: 0, losses: 0, interrupted: false, sessionRetried: false },
+  idempotencyKey: 'k',
+  failures: 0,
+  losses: 0,
+  interrupted: false,
+  sessionRetried: false,
 }
 const DONE = { type: 'done', parts: [{ text: 'ok' }], finality: 'completed' } as const
 const RELEASED = 'a turn was given back; no attempt is counted'
@@ -60,7 +68,10 @@ async function run(options: Played = {}) {
   const ended = runTurn(
     { ...LEASE, ...options.lease },
     {
-      ...{ inbox, clock, isShuttingDown: () => false, onStanding: (each) => void standings.push(each) },
+      inbox,
+      clock,
+      isShuttingDown: () => false,
+      onStanding: (each) => void standings.push(each),
       log: { ...silentLog, warn: (fields, message) => void warned.push([Object.keys(fields), message]) },
       brief: async () => brief(),
       take: () => options.build?.() ?? { backend, giveBack },
@@ -87,8 +98,15 @@ test('the backend gets the message, the brief and nothing that neither of them h
   assert.ok(turn)
   const { ask: _, onWait: __, request, ...rest } = turn
   assert.deepEqual(rest, {
-    ...{ id: 'm.7', messageId: 'm', conversationId: 'c', prompt: 'hello', systemPrompt: 's', workingDir: '/w' },
-    ...{ mcpServers: [], notes: {}, env: {} },
+    id: 'm.7',
+    messageId: 'm',
+    conversationId: 'c',
+    prompt: 'hello',
+    systemPrompt: 's',
+    workingDir: '/w',
+    mcpServers: [],
+    notes: {},
+    env: {},
   })
   assert.deepEqual([request.caller_id, request.sender, request.context_id], ['', SENDER, 'x'])
   assert.deepEqual([seen.givenBack, controls.length], [1, 1])
@@ -114,8 +132,10 @@ test('TW-1 a turn with a token gets the MCP server of its workspace, as a URL an
     return seen.turns[0]?.mcpServers
   }
   const server = (programEnv: object) => ({
-    ...{ name: 'molecule', url: 'http://here/workspaces/ws_1/mcp' },
-    ...{ tokenVariable: 'MOLECULE_WORKSPACE_TOKEN', token: 'mol_x' },
+    name: 'molecule',
+    url: 'http://here/workspaces/ws_1/mcp',
+    tokenVariable: 'MOLECULE_WORKSPACE_TOKEN',
+    token: 'mol_x',
     program: { name: 'molecule', command: 'molecule', args: ['mcp', '--workspace', 'ws_1'], env: programEnv },
   })
   assert.deepEqual(await serversOf({ hasMcp: true, env }), [server(env)])
@@ -161,7 +181,10 @@ test('a done turn keeps its artifacts, a new session, its usage and the notice',
   const { ended } = await run({ play, brief })
   assert.deepEqual(await ended, {
     outcome: {
-      ...{ ...DONE, artifacts: [artifact], session: 'new', notice: 'was lost' },
+      ...DONE,
+      artifacts: [artifact],
+      session: 'new',
+      notice: 'was lost',
       usage: { inputTokens: 3, costUsd: 0.5, durationMs: 0 },
     },
     unsent: { from: 1, events: [{ type: 'artifact', artifact, append: false, lastChunk: true }] },

@@ -33,7 +33,10 @@ function setUp(outcome: Outcome, { answers = [], reason }: { answers?: Answer[];
   const settled = settleTurn(
     LEASE,
     {
-      ...{ inbox: inbox as Inbox, clock, leaving: leaving.signal, end: { outcome, unsent: UNSENT } },
+      inbox: inbox as Inbox,
+      clock,
+      leaving: leaving.signal,
+      end: { outcome, unsent: UNSENT },
       log: { ...silentLog, warn: (_fields, message) => void warned.push(message) },
     },
     stopped.signal,
@@ -84,8 +87,11 @@ test('a refused reply becomes a dead letter without the events that were not sen
   const { offered, settled } = setUp(DONE, { answers: [new MoleculeError('invalid_request', 'a NUL')] })
   await settled
   const failure = {
-    ...{ code: 'invalid_request', message: 'a NUL', details: {} },
-    ...{ category: 'internal', sentence: 'an internal error occurred during the turn' },
+    code: 'invalid_request',
+    message: 'a NUL',
+    details: {},
+    category: 'internal',
+    sentence: 'an internal error occurred during the turn',
   }
   assert.deepEqual(offered, [DONE, [{ type: 'dead', failure }, undefined]])
 })

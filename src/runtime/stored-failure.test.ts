@@ -7,9 +7,20 @@ import { silentLog } from '../log.ts'
 import { explainFailure, failureSentence } from './failure-sentence.ts'
 
 const LEASE: Lease = {
-  ...{ workspaceId: 'ws_1', conversationId: 'c', taskId: 't', messageId: 'm', epoch: 1, contextId: 'x' },
-  ...{ principal: 'people', sender: SENDER, envelope: letterTo('ws_1').envelope, idempotencyKey: 'k' },
-  ...{ failures: 0, losses: 0, interrupted: false, sessionRetried: false },
+  workspaceId: 'ws_1',
+  conversationId: 'c',
+  taskId: 't',
+  messageId: 'm',
+  epoch: 1,
+  contextId: 'x',
+  principal: 'people',
+  sender: SENDER,
+  envelope: letterTo('ws_1').envelope,
+  idempotencyKey: 'k',
+  failures: 0,
+  losses: 0,
+  interrupted: false,
+  sessionRetried: false,
 }
 
 test('RT-7 the category of a failure is its code, except for a lost session and for errors that are not listed', () => {
@@ -68,8 +79,12 @@ test('RT-7 the stored failure has category and id in its sentence, and masked te
   const { id } = stored
   assert.match(id ?? '', /^err_[0-9A-Z]{26}$/)
   assert.deepEqual(stored, {
-    ...{ code: 'exit', message: 'exit 3: bad [hidden]', id, category: 'exit_3' },
-    ...{ details: { exitCode: 3, stderr: 'bad [hidden]' }, sentence: `it ended (exit_3, ${id})` },
+    code: 'exit',
+    message: 'exit 3: bad [hidden]',
+    id,
+    category: 'exit_3',
+    details: { exitCode: 3, stderr: 'bad [hidden]' },
+    sentence: `it ended (exit_3, ${id})`,
   })
   const masked = { ...failure, message: stored.message, details: stored.details }
   const fields = { errorId: id, workspaceId: 'ws_1', taskId: 't', messageId: 'm', outcome: 'dead', ...masked }

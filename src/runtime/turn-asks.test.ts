@@ -9,9 +9,17 @@ import { silentLog } from '../log.ts'
 import { createTurnAsks } from './turn-asks.ts'
 
 const LEASE: Lease = {
-  ...{ workspaceId: 'ws_1', conversationId: 'c', taskId: 't', messageId: 'm', epoch: 1, contextId: 'c' },
+  conversationId: 'c',
+  taskId: 't',
+  messageId: 'm',
+  epoch: 1,
+  contextId: 'c',
   ...letterTo('ws_1'),
-  ...{ idempotencyKey: 'k', failures: 0, losses: 0, interrupted: false, sessionRetried: false },
+  idempotencyKey: 'k',
+  failures: 0,
+  losses: 0,
+  interrupted: false,
+  sessionRetried: false,
 }
 const never = new AbortController().signal
 
@@ -41,7 +49,10 @@ function setUp(...given: [Answer, ...Answer[]]) {
     },
   } as never
   const asks = createTurnAsks(LEASE, {
-    ...{ inbox, clock, stall, log: silentLog },
+    inbox,
+    clock,
+    stall,
+    log: silentLog,
     onStanding: (standing) => void standings.push(standing),
   })
   const ask = (id: string, subject = 'ls', signal = never) => asks.ask({ id, tool: 'Bash', subject } as never, signal)

@@ -7,7 +7,9 @@ import { createTurnLog } from './turn-log.ts'
 const KEY: LeaseKey = { workspaceId: 'w', conversationId: 'c', taskId: 't', messageId: 'm', epoch: 1 }
 const text = (delta: string): TurnEvent => ({ type: 'text', delta })
 const tool = (subject?: string): TurnEvent => ({
-  ...{ type: 'tool', name: 'bash', state: 'started' },
+  type: 'tool',
+  name: 'bash',
+  state: 'started',
   ...(subject !== undefined && { subject }),
 })
 
@@ -26,7 +28,9 @@ function setUp() {
     },
   } as Pick<Inbox, 'append'> as Inbox
   const turnLog = createTurnLog({
-    ...{ inbox, key: KEY, clock },
+    inbox,
+    key: KEY,
+    clock,
     onStanding: (standing) => reported.push(standing),
     onError: (error) => reported.push(String(error)),
   })

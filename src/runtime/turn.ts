@@ -91,7 +91,10 @@ export async function runTurn(lease: Lease, context: TurnContext, signal: AbortS
   if (end.type === 'failed') {
     const outcome = {
       ...outcomeOfFailure({
-        ...{ lease, error: end.error, maxAttempts: brief.maxAttempts, usedTool },
+        lease,
+        error: end.error,
+        maxAttempts: brief.maxAttempts,
+        usedTool,
         rateLimitPatienceMs: brief.rateLimitPatienceMs,
         handler: context.handler,
         isKept: brief.attemptsUnset,

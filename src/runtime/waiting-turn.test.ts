@@ -13,9 +13,17 @@ const MINUTE_MS = 60_000
 const RENEW_MS = 10_000
 
 const LEASE: Lease = {
-  ...{ workspaceId: 'ws_1', conversationId: 'c', taskId: 't', messageId: 'm', epoch: 1, contextId: 'c' },
+  conversationId: 'c',
+  taskId: 't',
+  messageId: 'm',
+  epoch: 1,
+  contextId: 'c',
   ...letterTo('ws_1'),
-  ...{ idempotencyKey: 'k', failures: 0, losses: 0, interrupted: false, sessionRetried: false },
+  idempotencyKey: 'k',
+  failures: 0,
+  losses: 0,
+  interrupted: false,
+  sessionRetried: false,
 }
 
 /** An inbox with one lease, whose standing the test sets. */
@@ -58,7 +66,10 @@ test('TW-1 IN-9 the silence of a turn that waits for another agent is no stall',
   }
   const brief = { runtime: 'x', options: {}, systemPrompt: '', workingDir: '/', maxAttempts: 1, env: {} }
   const runtime = createRuntime({
-    ...{ inbox, clock, log: silentLog, worker: { id: 'w', workspaces: 'hosted' } },
+    inbox,
+    clock,
+    log: silentLog,
+    worker: { id: 'w', workspaces: 'hosted' },
     brief: async () => brief,
     build: () => backend,
   })

@@ -7,7 +7,11 @@ import { createCardFacts, type NumberedWorkspace } from './card-facts.ts'
 const DAY_MS = 24 * 3600_000
 const MIDNIGHT_MS = START_MS - DAY_MS / 2
 const NONE = {
-  ...{ deadLetters: 0, questions: 0, deliveries: 0, damagedReplies: 0, budgets: 0 },
+  deadLetters: 0,
+  questions: 0,
+  deliveries: 0,
+  damagedReplies: 0,
+  budgets: 0,
   today: { turns: 0, unknownTurns: 0, costUsd: null },
 }
 function openFacts(t: TestContext) {
@@ -25,7 +29,9 @@ function openFacts(t: TestContext) {
   }
   const add = createCardFacts(store)
   const numbered = (id: string, seq = 1): NumberedWorkspace => ({
-    ...{ workspace: { id } as NumberedWorkspace['workspace'], seq, nowMs: opened.clock.nowMs() },
+    workspace: { id } as NumberedWorkspace['workspace'],
+    seq,
+    nowMs: opened.clock.nowMs(),
   })
   const card = async (id: string, seq?: number) => (await add([numbered(id, seq)]))[0]?.card
   return { ...opened, insert, add, numbered, card, countReads: () => reads }
@@ -114,7 +120,11 @@ test('CV-1 the last answer is that of the latest completed task among the last 5
 test('CV-1 a card sums up the turns of its workspace since midnight, and the turns without a cost', async (t) => {
   const { card, insert } = openFacts(t)
   const turn = (id: string, row: Record<string, Value>) => ({
-    ...{ message_id: id, workspace_id: 'w', ended_at: MIDNIGHT_MS, cost_usd: 1, ...row },
+    message_id: id,
+    workspace_id: 'w',
+    ended_at: MIDNIGHT_MS,
+    cost_usd: 1,
+    ...row,
   })
   await insert('turn_usage', turn('midnight', {}), turn('now', { ended_at: START_MS, cost_usd: 0.5 }))
   await insert('turn_usage', turn('yesterday', { ended_at: MIDNIGHT_MS - 1 }), turn('other', { workspace_id: 'x' }))

@@ -203,7 +203,10 @@ function* listBindings(channel: string | undefined): Transaction<StoredBinding[]
     [channel ?? ''],
   )
   return rows.map((row) => ({
-    ...{ channel: row.channel, place: row.place, workspaceId: row.workspace_id, sinceMs: row.created_at },
+    channel: row.channel,
+    place: row.place,
+    workspaceId: row.workspace_id,
+    sinceMs: row.created_at,
   }))
 }
 
@@ -231,7 +234,9 @@ function* claim(name: string, holder: string, holdMs: number): Transaction<boole
 function toChannel(row: Row): StoredChannel {
   const { account, workspace_id: workspaceId, problem } = row
   return {
-    ...{ name: String(row['name']), kind: String(row['kind']), token: String(row['token']) },
+    name: String(row['name']),
+    kind: String(row['kind']),
+    token: String(row['token']),
     ...(typeof account === 'string' && { account: JSON.parse(account) }),
     ...(typeof workspaceId === 'string' && { workspaceId }),
     ...(typeof problem === 'string' && { problem }),

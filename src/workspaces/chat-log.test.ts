@@ -25,7 +25,10 @@ test('GW-5 a new place has a conversation and no message; its description is rep
   const first = await log.place(P, 'old')
   assert.match(first.contextId, /^[0-9A-Z]{26}$/)
   assert.deepEqual(first, {
-    ...{ channel: 'a', place: 'p', description: 'old', contextId: first.contextId },
+    channel: 'a',
+    place: 'p',
+    description: 'old',
+    contextId: first.contextId,
     guard: { bots: 0, said: false },
   })
   assert.deepEqual(await log.place(P, 'new'), { ...first, description: 'new' })

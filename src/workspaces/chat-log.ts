@@ -189,8 +189,10 @@ function* listPlaces(channel: string): Transaction<KnownPlace[]> {
 function toPlace(row: Row): KnownPlace {
   const { seen_id: seenId, guard } = row
   return {
-    ...{ channel: String(row['channel']), place: String(row['place']) },
-    ...{ description: String(row['description']), contextId: String(row['context_id']) },
+    channel: String(row['channel']),
+    place: String(row['place']),
+    description: String(row['description']),
+    contextId: String(row['context_id']),
     ...(typeof seenId === 'string' && { seen: { id: seenId, atMs: Number(row['seen_at']) } }),
     guard: typeof guard === 'string' ? JSON.parse(guard) : { bots: 0, said: false },
   }
@@ -236,8 +238,11 @@ function* lastMessage(channel: string, place: string): Transaction<HandledMessag
 function toMessage(row: Row): HandledMessage {
   const { task_id: taskId, progress_id: progressId } = row
   return {
-    ...{ channel: String(row['channel']), place: String(row['place']), id: String(row['id']) },
-    ...{ messageId: String(row['message_id']), person: String(row['person']) },
+    channel: String(row['channel']),
+    place: String(row['place']),
+    id: String(row['id']),
+    messageId: String(row['message_id']),
+    person: String(row['person']),
     ...(typeof taskId === 'string' && { taskId }),
     ...(typeof progressId === 'string' && { progressId }),
     receivedAtMs: Number(row['received_at']),
@@ -280,8 +285,12 @@ function* listPrompts(where: string, value: string): Transaction<Prompt[]> {
 function toPrompt(row: Row): Prompt {
   const { message_id: messageId, budget } = row
   return {
-    ...{ id: String(row['id']), channel: String(row['channel']), place: String(row['place']) },
-    ...{ taskId: String(row['task_id']), askId: String(row['ask_id']), text: String(row['text']) },
+    id: String(row['id']),
+    channel: String(row['channel']),
+    place: String(row['place']),
+    taskId: String(row['task_id']),
+    askId: String(row['ask_id']),
+    text: String(row['text']),
     ...(typeof messageId === 'string' && { messageId }),
     ...(typeof budget === 'string' && { budget: JSON.parse(budget) }),
   }

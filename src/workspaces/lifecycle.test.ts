@@ -44,7 +44,11 @@ function openLifecycle(t: TestContext) {
     },
   }
   const lifecycle = createWorkspaceLifecycle({
-    ...{ store, homes, configs, queues, clock },
+    store,
+    homes,
+    configs,
+    queues,
+    clock,
     revokeTokens: (id) => note(`revoke all ${id}`),
     revokeConversations: (id) => note(`revoke conversations ${id}`),
     retireBackend: (id) => calls.push(`retire ${id}`),
@@ -208,7 +212,11 @@ test('PL-2 a workspace whose agent has no log-in to look at is changed and resta
   mkdirSync(homes.path(id), { recursive: true })
   const configs = createWorkspaceConfigs({ store, homes, log: silentLog, check: async () => ({ ok: true }) })
   const lifecycle = createWorkspaceLifecycle({
-    ...{ store, homes, configs, clock, queues: {} as WorkspaceQueues },
+    store,
+    homes,
+    configs,
+    clock,
+    queues: {} as WorkspaceQueues,
     revokeTokens: async () => undefined,
     revokeConversations: async () => undefined,
     retireBackend: () => undefined,

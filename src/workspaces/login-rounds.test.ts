@@ -36,7 +36,10 @@ function openLogins(t: TestContext) {
     },
   }
   const logins = createLogins({
-    ...{ store: opened.store, clock, log, homes: createHomes(opened.folder) },
+    store: opened.store,
+    clock,
+    log,
+    homes: createHomes(opened.folder),
     check(runtime, options) {
       const id = String(options['config_dir']).replace(/^.*ws-/, 'ws_')
       checked.push(`${runtime} ${id}`)

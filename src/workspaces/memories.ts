@@ -316,7 +316,12 @@ function* deleteWords({ namespace, id, text }: Pick<Memory, 'namespace' | 'id' |
 function toMemory(row: Row): Memory {
   const { id, namespace, kind, text, written_by, created_at, expires_at } = row as Record<string, string>
   return {
-    ...{ id, namespace, text, kind: kind as MemoryKind, writtenBy: written_by, createdAtMs: Number(created_at) },
+    id,
+    namespace,
+    text,
+    kind: kind as MemoryKind,
+    writtenBy: written_by,
+    createdAtMs: Number(created_at),
     ...(expires_at !== null && { expiresAtMs: Number(expires_at) }),
   } as Memory
 }

@@ -35,7 +35,12 @@ test('GW-4 a code has eight letters and digits that do not look alike', async (t
 test('GW-4 a person gets one pairing for each channel, and it is stored whole', async (t) => {
   const { pairings, clock } = openPairings(t)
   const first = {
-    ...{ ...ADA, name: 'Ada', code: 'CODE1', state: 'pending', role: 'user', createdAtMs: START_MS },
+    ...ADA,
+    name: 'Ada',
+    code: 'CODE1',
+    state: 'pending',
+    role: 'user',
+    createdAtMs: START_MS,
   }
   assert.deepEqual(await pairings.request({ ...ADA, name: 'Ada' }), { pairing: first, isNew: true })
   clock.advance(5)
@@ -169,7 +174,13 @@ test('GW-4 a denial removes the held messages of that person in that channel onl
   }
   const denied = await pairings.decide(' code1 ', { ...APPROVED, state: 'denied', by: 'owner' })
   assert.deepEqual(denied, {
-    ...{ ...ADA, name: '', code: 'CODE1', state: 'denied', role: 'user', decidedBy: 'owner', createdAtMs: START_MS },
+    ...ADA,
+    name: '',
+    code: 'CODE1',
+    state: 'denied',
+    role: 'user',
+    decidedBy: 'owner',
+    createdAtMs: START_MS,
   })
   assert.deepEqual(await held(), ['a eve', 'b ada'])
   await pairings.decide('CODE2', APPROVED)

@@ -181,7 +181,8 @@ function* listPending(workspaceId = ''): Transaction<PendingPairing[]> {
     [workspaceId],
   )
   return rows.map((row) => ({
-    ...{ ...toPairing(row), held: Number(row['held']) },
+    ...toPairing(row),
+    held: Number(row['held']),
     ...(row['workspace_id'] !== null && { workspaceId: String(row['workspace_id']) }),
   }))
 }
@@ -227,8 +228,12 @@ function toPairing(row: Row): Pairing {
   const text = (name: string) => String(row[name])
   const decidedBy = row['decided_by']
   return {
-    ...{ channel: text('channel'), person: text('person'), name: text('name'), code: text('code') },
-    ...{ state: text('state') as PairingState, role: text('role') as PairingRole },
+    channel: text('channel'),
+    person: text('person'),
+    name: text('name'),
+    code: text('code'),
+    state: text('state') as PairingState,
+    role: text('role') as PairingRole,
     ...(typeof decidedBy === 'string' && { decidedBy }),
     createdAtMs: Number(row['created_at']),
   }

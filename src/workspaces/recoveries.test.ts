@@ -21,7 +21,9 @@ test('BK-8 PL-3 a workspace whose program was installed later is online after th
   const warnings: unknown[] = []
   const log = { ...silentLog, warn: (fields: unknown) => void warnings.push(fields) }
   const configs = createWorkspaceConfigs({
-    ...{ store, homes: createHomes(folder), log: silentLog },
+    store,
+    homes: createHomes(folder),
+    log: silentLog,
     async check(_, { cmd = '' }): Promise<BackendCheck> {
       return missing.has(cmd) ? { ok: false, reason: `${cmd}: not found` } : { ok: true }
     },

@@ -23,7 +23,9 @@ test('PL-4 registering replaces the report of the process before; a heartbeat me
   assert.equal((await registry.heartbeat(id, { current_task: 'b' })).currentTask, 'b')
   assert.deepEqual(await presence(id), [
     {
-      ...{ registered_at: START_MS, heard_at: START_MS + 10, signed_off_at: null },
+      registered_at: START_MS,
+      heard_at: START_MS + 10,
+      signed_off_at: null,
       report: '{"current_task":"b","active_tasks":1}',
     },
   ])

@@ -13,7 +13,12 @@ async function openSchedules(t: TestContext) {
   const { store, clock } = opened
   const workspaceId = await opened.addWorkspace()
   const draft: ScheduleDraft = {
-    ...{ workspaceId, name: 'hourly', cron: '0 * * * *', timeZone: 'UTC', text: 'look', missed: 'once' },
+    workspaceId,
+    name: 'hourly',
+    cron: '0 * * * *',
+    timeZone: 'UTC',
+    text: 'look',
+    missed: 'once',
     sameConversation: false,
   }
   const schedules = createSchedules({ store, nowMs: () => clock.nowMs() })
@@ -104,7 +109,11 @@ test('SC-1 a change is written to that schedule alone and starts from the presen
   const change = { name: 'new', cron: '15 * * * *', timeZone: 'Asia/Kolkata', text: 'go', missed: 'skip' } as const
   const changed = await schedules.change(first.id, { ...change, sameConversation: true, paused: true })
   assert.deepEqual(changed, {
-    ...{ ...draft, ...change, id: first.id, sameConversation: true, paused: true },
+    ...draft,
+    ...change,
+    id: first.id,
+    sameConversation: true,
+    paused: true,
     nextAtMs: START_MS + 3 * HOUR_MS + 45 * MINUTE_MS,
   })
   assert.deepEqual([await schedules.get(first.id), await schedules.get(second.id)], [changed, second])
@@ -189,7 +198,10 @@ test('SC-1 a run by hand is stored and removes the note; the next time stays', a
   clock.advance(5)
   await record(made, 'task')
   assert.deepEqual(await schedules.get(made.id), {
-    ...{ ...made, nextAtMs: START_MS + 2 * HOUR_MS, lastAtMs: START_MS + 5, lastTaskId: 'task' },
+    ...made,
+    nextAtMs: START_MS + 2 * HOUR_MS,
+    lastAtMs: START_MS + 5,
+    lastTaskId: 'task',
   })
   assert.deepEqual(await schedules.get(other.id), other)
 })

@@ -329,9 +329,15 @@ function toSchedule(row: Row): Schedule {
     webhook: optional('webhook', (value) => JSON.parse(value) as ScheduleWebhook),
   }
   return {
-    ...{ id: text('id'), workspaceId: text('workspace_id'), name: text('name'), cron: text('cron') },
-    ...{ timeZone: text('time_zone'), text: text('text'), missed: text('missed') as MissedTimes },
-    ...{ sameConversation: Number(row['same_conversation']) === 1, paused: Number(row['paused']) === 1 },
+    id: text('id'),
+    workspaceId: text('workspace_id'),
+    name: text('name'),
+    cron: text('cron'),
+    timeZone: text('time_zone'),
+    text: text('text'),
+    missed: text('missed') as MissedTimes,
+    sameConversation: Number(row['same_conversation']) === 1,
+    paused: Number(row['paused']) === 1,
     ...(Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<Schedule>),
   }
 }

@@ -5,10 +5,31 @@ import { toNumberedWorkspace, toWorkspace, type WorkspaceRow } from './to-worksp
 const NOW_MS = 1_000_000_000
 const SETTINGS = { tier: 2, maxConcurrentTasks: 1, maxAttempts: 4, workingDir: '/w', runtimeConfig: {} }
 const IDLE: WorkspaceRow = {
-  ...{ id: 'ws_1', name: 'n', role: 'r', runtime: 'mock', settings: JSON.stringify(SETTINGS), status: 'online' },
-  ...{ status_reason: null, created_at: 5, hosted: 1, paused: 0, slots: 1, running: 0, waiting: 3, turns: 0 },
-  ...{ since: null, seq: 7, working_on: null, heard_at: null, signed_off_at: null, asked: null, report: null },
-  ...{ ready_since: null, parked_status: null, login_state: null, now: NOW_MS },
+  id: 'ws_1',
+  name: 'n',
+  role: 'r',
+  runtime: 'mock',
+  settings: JSON.stringify(SETTINGS),
+  status: 'online',
+  status_reason: null,
+  created_at: 5,
+  hosted: 1,
+  paused: 0,
+  slots: 1,
+  running: 0,
+  waiting: 3,
+  turns: 0,
+  since: null,
+  seq: 7,
+  working_on: null,
+  heard_at: null,
+  signed_off_at: null,
+  asked: null,
+  report: null,
+  ready_since: null,
+  parked_status: null,
+  login_state: null,
+  now: NOW_MS,
 }
 const REMOTE: WorkspaceRow = { ...IDLE, hosted: 0, heard_at: NOW_MS }
 const partOf = (text: string | undefined) => (text === undefined ? { data: { n: 1 } } : { text })
@@ -21,8 +42,15 @@ const taskOf = (row: Partial<WorkspaceRow>) => toWorkspace({ ...IDLE, ...row }).
 
 test('PL-4 an idle workspace has its settings, its counters and no further fields', () => {
   const workspace = {
-    ...{ ...SETTINGS, id: 'ws_1', name: 'n', role: 'r', runtime: 'mock', status: 'online' },
-    ...{ createdAtMs: 5, queueDepth: 3, running: 0 },
+    ...SETTINGS,
+    id: 'ws_1',
+    name: 'n',
+    role: 'r',
+    runtime: 'mock',
+    status: 'online',
+    createdAtMs: 5,
+    queueDepth: 3,
+    running: 0,
   }
   assert.deepEqual(toWorkspace(IDLE), workspace)
   assert.deepEqual(toNumberedWorkspace(IDLE), { workspace, seq: 7, nowMs: NOW_MS })

@@ -39,7 +39,10 @@ function openUpkeep(t: TestContext, given: Partial<WorkspaceUpkeepOptions> = {})
   }
   const log: Log = { ...silentLog, warn: (_, message) => calls.push(message) }
   const upkeep = createWorkspaceUpkeep({
-    ...{ store, homes, clock, log },
+    store,
+    homes,
+    clock,
+    log,
     configs: {
       ...configs,
       async recheckAll(signal) {

@@ -51,7 +51,10 @@ test('PL-23 a list shows a running message of up to 16 KB, and of a larger one t
   const [exact, large] = [await add(1), await add(2)]
   const overhead = envelopeOf('').length
   const message = (id: string, length: number) => ({
-    ...{ workspace_id: id, conversation_id: id, state: 'leased', envelope: envelopeOf('x'.repeat(length)) },
+    workspace_id: id,
+    conversation_id: id,
+    state: 'leased',
+    envelope: envelopeOf('x'.repeat(length)),
   })
   await insert('messages', message(exact, 16 * 1024 - overhead))
   await insert('messages', message(large, 16 * 1024 - overhead + 1))

@@ -23,7 +23,12 @@ import {
 } from './workspace-rows.ts'
 
 const CONFIG: NewWorkspaceRow['config'] = {
-  ...{ name: 'n', role: 'r', runtime: 'mock', runtimeConfig: { a: 1 }, maxAttempts: 4, maxConcurrentTasks: 3 },
+  name: 'n',
+  role: 'r',
+  runtime: 'mock',
+  runtimeConfig: { a: 1 },
+  maxAttempts: 4,
+  maxConcurrentTasks: 3,
 }
 const STORE_ONLY: NewWorkspaceRow['storeOnly'] = { tier: 2, workingDir: '/w' }
 const idOf = (n: number) => `ws_${String(n).padStart(26, '0')}`
@@ -55,17 +60,36 @@ test('PL-2 a new workspace is stored with all its settings, and its slots', asyn
   const { add, seen, run, read } = openRows(t)
   const id = await add(1)
   const plain = {
-    ...{ id, name: 'n', role: 'r', runtime: 'mock', configHash: 'h', tier: 2, workingDir: '/w' },
-    ...{ maxConcurrentTasks: 3, maxAttempts: 4, runtimeConfig: { a: 1 }, status: 'online', createdAtMs: START_MS },
-    ...{ queueDepth: 0, running: 0 },
+    id,
+    name: 'n',
+    role: 'r',
+    runtime: 'mock',
+    configHash: 'h',
+    tier: 2,
+    workingDir: '/w',
+    maxConcurrentTasks: 3,
+    maxAttempts: 4,
+    runtimeConfig: { a: 1 },
+    status: 'online',
+    createdAtMs: START_MS,
+    queueDepth: 0,
+    running: 0,
   }
   assert.deepEqual(await seen(id), plain)
   const storeOnly = { ...STORE_ONLY, parentId: id, permission: 'ask', team: 'red' } as const
   const config = { ...CONFIG, runtime: 'external', model: 'large', maxConcurrentTasks: 1 }
   const child = await add(2, { config, storeOnly, checked: { ok: false, reason: 'broken' } })
   assert.deepEqual(await seen(child), {
-    ...{ ...plain, id: child, runtime: 'external', model: 'large', maxConcurrentTasks: 1, status: 'failed' },
-    ...{ statusReason: 'broken', parentId: id, permission: 'ask', team: 'red' },
+    ...plain,
+    id: child,
+    runtime: 'external',
+    model: 'large',
+    maxConcurrentTasks: 1,
+    status: 'failed',
+    statusReason: 'broken',
+    parentId: id,
+    permission: 'ask',
+    team: 'red',
   })
   assert.deepEqual(await run('select hosted, slots from workspace_load order by workspace_id'), [
     { hosted: 1, slots: 3 },
@@ -132,8 +156,15 @@ test('PL-3 a changed file changes its workspace alone; what only the store knows
   const config = { ...CONFIG, name: 'new', role: 'r2', runtime: 'external', maxConcurrentTasks: 7, runtimeConfig: {} }
   await write(() => mirrorConfig(id, { config, configHash: 'h2', checked: { ok: false, reason: 'broken' } }))
   assert.deepEqual(await get(id), {
-    ...{ ...before, name: 'new', role: 'r2', runtime: 'external', maxConcurrentTasks: 7, runtimeConfig: {} },
-    ...{ configHash: 'h2', status: 'failed', statusReason: 'broken' },
+    ...before,
+    name: 'new',
+    role: 'r2',
+    runtime: 'external',
+    maxConcurrentTasks: 7,
+    runtimeConfig: {},
+    configHash: 'h2',
+    status: 'failed',
+    statusReason: 'broken',
   })
   assert.deepEqual(await get(other), otherBefore)
   const loads = () => run('select hosted, slots from workspace_load order by workspace_id')
@@ -163,7 +194,12 @@ test('PL-2 the stored config and the settings of a turn are those of the named w
   const { add, read, run } = openRows(t)
   const [id, other] = [await add(1), await add(2, { config: { ...CONFIG, name: 'other', role: 'x' } })]
   const settings = {
-    ...{ configHash: 'h', tier: 2, workingDir: '/w', maxConcurrentTasks: 3, maxAttempts: 4, runtimeConfig: { a: 1 } },
+    configHash: 'h',
+    tier: 2,
+    workingDir: '/w',
+    maxConcurrentTasks: 3,
+    maxAttempts: 4,
+    runtimeConfig: { a: 1 },
   }
   assert.deepEqual(await read(() => findStoredConfig(id)), { name: 'n', role: 'r', runtime: 'mock', ...settings })
   await run('update workspaces set token_generation = 5 where id = $1', id)
@@ -171,7 +207,10 @@ test('PL-2 the stored config and the settings of a turn are those of the named w
   assert.deepEqual(
     { ...row, settings: JSON.parse(String(row?.settings)) },
     {
-      ...{ role: 'r', runtime: 'mock', settings, tokenGeneration: 5 },
+      role: 'r',
+      runtime: 'mock',
+      settings,
+      tokenGeneration: 5,
     },
   )
   assert.equal((await read(() => findStoredConfig(other)))?.name, 'other')

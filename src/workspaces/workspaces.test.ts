@@ -26,7 +26,11 @@ function openWorkspaces(t: TestContext) {
 }
 
 const NO_FACTS = {
-  ...{ deadLetters: 0, questions: 0, deliveries: 0, budgets: 0, damagedReplies: 0 },
+  deadLetters: 0,
+  questions: 0,
+  deliveries: 0,
+  budgets: 0,
+  damagedReplies: 0,
   today: { turns: 0, unknownTurns: 0, costUsd: null },
 }
 
@@ -36,9 +40,21 @@ test('PL-2 a workspace of which only the name is given gets the defaults, a fold
   const { id, configHash } = created as typeof created & { configHash: string }
   const { warnings, ...workspace } = created
   assert.deepEqual(created, {
-    ...{ id, name: 'n', role: '', runtime: 'claude-code', tier: 2, workingDir: join(homes.path(id), 'work') },
-    ...{ maxConcurrentTasks: 1, maxAttempts: 4, runtimeConfig: {}, configHash, status: 'online' },
-    ...{ createdAtMs: START_MS, queueDepth: 0, running: 0, warnings: [] },
+    id,
+    name: 'n',
+    role: '',
+    runtime: 'claude-code',
+    tier: 2,
+    workingDir: join(homes.path(id), 'work'),
+    maxConcurrentTasks: 1,
+    maxAttempts: 4,
+    runtimeConfig: {},
+    configHash,
+    status: 'online',
+    createdAtMs: START_MS,
+    queueDepth: 0,
+    running: 0,
+    warnings: [],
   })
   assert.equal(readFileSync(homes.configPath(id), 'utf8').includes('runtime: claude-code'), true)
   assert.deepEqual(await workspaces.get(id), { ...workspace, card: NO_FACTS })
@@ -50,8 +66,18 @@ test('PL-2 all that is given is stored, and the warnings of the backend are pass
   const parent = await workspaces.create({ name: 'top' })
   answer.check = { ok: false, reason: 'no program', warnings: ['model has no effect'] }
   const input: NewWorkspace = {
-    ...{ name: 'n', role: 'r', runtime: 'mock', model: 'large', parentId: parent.id, tier: 3, maxConcurrentTasks: 2 },
-    ...{ maxAttempts: 7, workingDir: folder, permission: 'ask', team: 'red', runtimeConfig: { reply: 'x' } },
+    name: 'n',
+    role: 'r',
+    runtime: 'mock',
+    model: 'large',
+    parentId: parent.id,
+    tier: 3,
+    maxConcurrentTasks: 2,
+    maxAttempts: 7,
+    workingDir: folder,
+    permission: 'ask',
+    team: 'red',
+    runtimeConfig: { reply: 'x' },
   }
   const created = await workspaces.create(input)
   const { id, name, configHash, ...rest } = created as typeof created & { configHash: string }
@@ -59,8 +85,12 @@ test('PL-2 all that is given is stored, and the warnings of the backend are pass
   const { name: _, ...given } = input
   assert.deepEqual(rest, {
     ...given,
-    ...{ runtimeConfig: { reply: 'x', max_attempts: 7, max_concurrent_tasks: 2 }, status: 'failed' },
-    ...{ statusReason: 'no program', createdAtMs: START_MS, queueDepth: 0, running: 0 },
+    runtimeConfig: { reply: 'x', max_attempts: 7, max_concurrent_tasks: 2 },
+    status: 'failed',
+    statusReason: 'no program',
+    createdAtMs: START_MS,
+    queueDepth: 0,
+    running: 0,
     warnings: ['model has no effect'],
   })
 })

@@ -32,8 +32,11 @@ export const ACP_AGENTS: readonly AcpSubject[] = [
   {
     name: 'claude-agent-acp',
     own: {
-      ...{ name: 'claude-agent-acp', version: '0.100.0', npmPackage: '@agentclientprotocol/claude-agent-acp' },
-      ...{ bin: 'node_modules/.bin/claude-agent-acp', omitsOptional: true },
+      name: 'claude-agent-acp',
+      version: '0.100.0',
+      npmPackage: '@agentclientprotocol/claude-agent-acp',
+      bin: 'node_modules/.bin/claude-agent-acp',
+      omitsOptional: true,
     },
     cli: 'claude',
     args: '',
@@ -43,8 +46,11 @@ export const ACP_AGENTS: readonly AcpSubject[] = [
   {
     name: 'codex-acp',
     own: {
-      ...{ name: 'codex-acp', version: '2.6.0', npmPackage: '@agentclientprotocol/codex-acp' },
-      ...{ bin: 'node_modules/.bin/codex-acp', omitsOptional: true },
+      name: 'codex-acp',
+      version: '2.6.0',
+      npmPackage: '@agentclientprotocol/codex-acp',
+      bin: 'node_modules/.bin/codex-acp',
+      omitsOptional: true,
     },
     cli: 'codex',
     args: '',
@@ -59,8 +65,10 @@ export const ACP_AGENTS: readonly AcpSubject[] = [
   {
     name: 'qwen-code',
     own: {
-      ...{ name: 'qwen-code', version: '0.24.4', npmPackage: '@qwen-code/qwen-code' },
-      ...{ bin: 'node_modules/.bin/qwen' },
+      name: 'qwen-code',
+      version: '0.24.4',
+      npmPackage: '@qwen-code/qwen-code',
+      bin: 'node_modules/.bin/qwen',
     },
     cli: 'gemini',
     args: ' --acp --auth-type openai',

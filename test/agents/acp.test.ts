@@ -69,7 +69,10 @@ for (const agent of ACP_AGENTS) {
 /** Without a model of the workspace: each agent has that of its settings. */
 const open = (agent: AcpSubject, model: FakeModel, key?: string): Promise<AgentHarness> =>
   openAgentHarness({
-    ...{ cli: findCli(agent.cli), runtime: 'acp', model, ...(key !== undefined && { key }) },
+    cli: findCli(agent.cli),
+    runtime: 'acp',
+    model,
+    ...(key !== undefined && { key }),
     own: { bin: acpBin(agent), makeHome: (ofModel, withKey) => makeAcpHome(agent, ofModel, withKey) },
   })
 

@@ -84,7 +84,9 @@ export async function openAgentHarness({
         max_attempts: attempts,
         max_concurrent_tasks: slots,
         runtime_config: {
-          ...{ ...(own === undefined && { bin }), permission: 'bypass', max_turns_per_hour: 1000 },
+          ...(own === undefined && { bin }),
+          permission: 'bypass',
+          max_turns_per_hour: 1000,
           // A refused message fails instead of waiting for an hour.
           rate_limit_patience: '0s',
           ...options,

@@ -12,7 +12,11 @@ test('CV-1 a card appears live, shows its task in amber while a turn runs, and l
   const page = await openPage(t, platform)
   const runtime_config = { delay: '1h' }
   const { body: ada } = await platform.request('POST', '/workspaces', {
-    ...{ name: 'Ada', role: 'Backend engineer', runtime: 'mock', model: 'small', runtime_config },
+    name: 'Ada',
+    role: 'Backend engineer',
+    runtime: 'mock',
+    model: 'small',
+    runtime_config,
   })
   const card = cardOf(page, ada.id)
   await card.getByText('Backend engineer').waitFor()
@@ -145,10 +149,12 @@ test('CV-1 the wire to a workspace is live while another one waits for it', asyn
   const platform = await startPlatformFor(t)
   const gate = join(temporaryDir(t), 'go')
   const parent = await platform.exec('a2a delegate Ada "count the backups"', {
-    ...{ name: 'Conductor', runtime_config: { pass_meta: 'true' } },
+    name: 'Conductor',
+    runtime_config: { pass_meta: 'true' },
   })
   const child = await platform.exec(`until [ -e ${gate} ]; do sleep 0.1; done; echo done`, {
-    ...{ name: 'Ada', parent_id: parent },
+    name: 'Ada',
+    parent_id: parent,
   })
   const page = await openPage(t, platform)
   await cardOf(page, child).waitFor()

@@ -92,7 +92,11 @@ test('CV-3 the form offers every runtime, keeps the choice while versions arrive
     remedy: 'run "gemini"',
   }
   const others = ['claude-code', 'opencode', 'hermes', 'openclaw'].map((backend) => ({
-    ...{ backend, program: backend, installed: false, warm: true, logged_in: false },
+    backend,
+    program: backend,
+    installed: false,
+    warm: true,
+    logged_in: false,
   }))
   const release = Promise.withResolvers<void>()
   await page.route('**/agents', async (route) => {

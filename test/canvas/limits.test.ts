@@ -9,7 +9,9 @@ test('RT-18 the card and the header of a workspace say what does not work with i
   const platform = await startPlatformFor(t, { env: CLAUDE_LOGGED_IN })
   const { path: bin } = createFakeProgram('claude', 'ancient')
   const { body } = await platform.request('POST', '/workspaces', {
-    ...{ name: 'ada', runtime: 'claude-code', runtime_config: { bin } },
+    name: 'ada',
+    runtime: 'claude-code',
+    runtime_config: { bin },
   })
   await platform.request('POST', '/workspaces', { name: 'bob', runtime: 'mock' })
   const page = await openPage(t, platform)

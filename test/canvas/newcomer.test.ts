@@ -41,7 +41,9 @@ for (const [look, options] of Object.entries(LOOKS)) {
     // A permission of another agent: the count, the drawer, the answer.
     const { path: bin } = createFakeProgram('claude')
     const { body: ada } = await platform.request('POST', '/workspaces', {
-      ...{ name: 'Ada', runtime: 'claude-code', runtime_config: { bin } },
+      name: 'Ada',
+      runtime: 'claude-code',
+      runtime_config: { bin },
     })
     await platform.send(ada.id, '!ask npm test')
     await page.evaluate(`location.assign('#/needs')`)

@@ -113,7 +113,13 @@ async function runAcp(
   const stream = { emit: () => undefined, signal } as unknown as TurnStream
   const decide = () => Promise.resolve({ allowed: false, lasting: false })
   const options = {
-    ...{ backend: 'agent', sessionId: SESSION, isResumed, text: 'x', nowMs, decide, workingDir: '/' },
+    backend: 'agent',
+    sessionId: SESSION,
+    isResumed,
+    text: 'x',
+    nowMs,
+    decide,
+    workingDir: '/',
     errorMeanings: meanings,
   }
   return (await runPrompt(agent, options, stream)).end

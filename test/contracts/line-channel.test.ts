@@ -8,14 +8,19 @@ import { type ChannelUnderTest, channelContract } from './channel-contract.ts'
 
 channelContract({ kind: 'line', start: () => startLineService(), textCharactersMax: 2000, dropsCopies: false })
 channelContract({
-  ...{ kind: 'line', name: 'line (with history and nonces)', textCharactersMax: 2000, dropsCopies: true },
+  kind: 'line',
+  name: 'line (with history and nonces)',
+  textCharactersMax: 2000,
+  dropsCopies: true,
   findsThreads: false,
   start: () => startLineService({ usesHistory: true, nonceMs: 60_000 }),
 })
 
 test('GW-6 a message that fails each time is left out, with a sentence, and holds up nothing', async (t) => {
   const under: ChannelUnderTest = {
-    ...{ kind: 'line', textCharactersMax: 2000, dropsCopies: false },
+    kind: 'line',
+    textCharactersMax: 2000,
+    dropsCopies: false,
     start: () => startLineService(),
   }
   const chat = await openChat(t, under)

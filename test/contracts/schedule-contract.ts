@@ -35,8 +35,13 @@ export function scheduleContract({ name, open }: StoreUnderTest): void {
       await add('ws_small')
       await add('ws_large')
       const draft: ScheduleDraft = {
-        ...{ workspaceId: 'ws_small', name: 'hourly', cron: '0 * * * *', timeZone: 'UTC', text: 'look' },
-        ...{ missed: 'once', sameConversation: false },
+        workspaceId: 'ws_small',
+        name: 'hourly',
+        cron: '0 * * * *',
+        timeZone: 'UTC',
+        text: 'look',
+        missed: 'once',
+        sameConversation: false,
       }
       const [small, large]: [string[], string[]] = [[], []]
       for (let count = 0; count < 31; count++) small.push((await schedules.create(draft)).id)

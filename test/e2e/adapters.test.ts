@@ -168,8 +168,12 @@ test('RT-10 GW-1 an adapter answers behind the gateway; an unknown name ends it 
   t.after(() => service.close())
   const home = folderWithExample(t)
   const env = {
-    ...{ MOLECULE_HOME: home, LINE_API_URL: service.apiUrl, LINE_CHANNEL_TOKEN: service.token, WORKING_DIR: home },
-    ...{ LINE_ALLOWED_USERS: 'ada', ALLOWED_TOOLS: 'shell' },
+    MOLECULE_HOME: home,
+    LINE_API_URL: service.apiUrl,
+    LINE_CHANNEL_TOKEN: service.token,
+    WORKING_DIR: home,
+    LINE_ALLOWED_USERS: 'ada',
+    ALLOWED_TOOLS: 'shell',
   }
   const unknown = await runCommand(['gateway'], { env: { ...env, AGENT_BACKEND: 'clippy' } })
   assert.equal(unknown.code, 1)

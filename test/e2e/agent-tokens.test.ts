@@ -35,7 +35,10 @@ describe('RT-9 the token of an agent', () => {
   const create = async (runtime: string, more: Record<string, unknown> = {}) => {
     const { runtime_config: options, ...fields } = more
     const { status, body } = await platform.request('POST', '/workspaces', {
-      ...{ name: runtime, runtime, max_attempts: 1, ...fields },
+      name: runtime,
+      runtime,
+      max_attempts: 1,
+      ...fields,
       runtime_config: { bin, mode: 'oneshot', permission: 'bypass', ...(options as object) },
     })
     assert.equal(status, 201, JSON.stringify(body))
@@ -131,7 +134,10 @@ test('RT-9 OPENAI_API_KEY is the last source of codex: its status and its proces
     await rm(folder, { recursive: true, force: true })
   })
   const { body } = await platform.request('POST', '/workspaces', {
-    ...{ name: 'codex', runtime: 'codex', max_attempts: 1, runtime_config: { bin, mode: 'oneshot' } },
+    name: 'codex',
+    runtime: 'codex',
+    max_attempts: 1,
+    runtime_config: { bin, mode: 'oneshot' },
   })
   assert.notEqual(body.status, 'needs_login', body.status_reason)
   await platform.send(body.id, 'go')

@@ -42,8 +42,11 @@ test('GW-9 an approval of a turn on a bridge survives a killed platform: it is a
   const workspace = await createExternalWorkspace(platform)
   const backend = ['--backend', 'claude', '--backend-opt', `bin=${bin}`]
   await startBridge(t, {
-    ...{ url: platform.url, workspace, home: temporaryHome(t) },
-    ...{ args: backend, env: CLAUDE_LOGGED_IN },
+    url: platform.url,
+    workspace,
+    home: temporaryHome(t),
+    args: backend,
+    env: CLAUDE_LOGGED_IN,
   })
   const task = await platform.send(workspace.id, '!ask make one')
   const [before] = await asks(platform)
@@ -75,7 +78,9 @@ test('GW-9 an approval of a turn on a bridge survives a killed platform: it is a
 test('GW-9 PL-24 an approval of a turn that a kill ended counts for nothing, the message runs again, and rules stay', async (t) => {
   let platform = await startPlatformFor(t, { env: CLAUDE_LOGGED_IN })
   const made = await platform.request('POST', '/workspaces', {
-    ...{ name: 'hosted', runtime: 'claude-code', runtime_config: { bin } },
+    name: 'hosted',
+    runtime: 'claude-code',
+    runtime_config: { bin },
   })
   const { id } = made.body
   const first = await platform.send(id, '!ask make one')

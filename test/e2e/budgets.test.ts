@@ -49,7 +49,9 @@ test('TW-10 RT-13 a budget of 1 cent stops a tree of 20 delegations within one t
   let platform = await startPlatform({ dataDir })
   t.after(() => platform.dispose())
   const root = await platform.exec('for n in $(seq 20); do a2a delegate worker "job $n"; done', {
-    ...{ name: 'root', runtime_config: { pass_meta: 'true', timeout: '110s' }, max_attempts: 1 },
+    name: 'root',
+    runtime_config: { pass_meta: 'true', timeout: '110s' },
+    max_attempts: 1,
   })
   const worker = await mockWorkspace(platform, 'worker', { cost: '0.004', reply: 'did %s' })
   const taskId = await sendWithBudget(platform, 'root', '0.01')
@@ -122,10 +124,14 @@ test('TW-10 a stop cancels what waits and what follows; a turn of unknown cost i
 test('TW-10 a delegation can be given less than what is left, and never more', async (t) => {
   const platform = await startPlatformFor(t)
   await platform.exec('a2a delegate --max-cost 0.03 middle go; a2a delegate worker last', {
-    ...{ name: 'root', runtime_config: { pass_meta: 'true', timeout: '110s' }, max_attempts: 1 },
+    name: 'root',
+    runtime_config: { pass_meta: 'true', timeout: '110s' },
+    max_attempts: 1,
   })
   const middle = await platform.exec('a2a delegate --max-cost 5 worker one; a2a delegate worker two', {
-    ...{ name: 'middle', runtime_config: { pass_meta: 'true', timeout: '110s' }, max_attempts: 1 },
+    name: 'middle',
+    runtime_config: { pass_meta: 'true', timeout: '110s' },
+    max_attempts: 1,
   })
   const worker = await mockWorkspace(platform, 'worker', { cost: '0.03' })
   const taskId = await sendWithBudget(platform, 'root', '0.10')

@@ -58,7 +58,11 @@ test('PL-11 the folders of the machine are listed for an admin, hidden ones apar
   const read = (path: string) => platform.request('GET', `/folders?path=${encodeURIComponent(path)}`)
   const { body } = await platform.request('GET', '/folders')
   assert.deepEqual(body, {
-    ...{ path: home, parent: dirname(home), home, is_git: false, truncated: false },
+    path: home,
+    parent: dirname(home),
+    home,
+    is_git: false,
+    truncated: false,
     folders: [
       { name: 'alpha', path: join(home, 'alpha'), is_git: false },
       { name: 'beta', path: join(home, 'beta'), is_git: true },
@@ -136,7 +140,10 @@ test(
     await waitForCard(slow, (card) => card['current_task'] === null && card['current_since'] === undefined)
 
     const made = await platform.request('POST', '/workspaces', {
-      ...{ name: 'mock', runtime: 'mock', max_attempts: 1, runtime_config: { usage: true } },
+      name: 'mock',
+      runtime: 'mock',
+      max_attempts: 1,
+      runtime_config: { usage: true },
     })
     const { id } = made.body
     await waitForCard(id, (card) => card['needs_you'] === null)
@@ -226,7 +233,9 @@ test('CV-2 a conversation reads back as the chat was live: author, state, place,
   const platform = await startPlatformFor(t)
   const claude = createFakeProgram('claude')
   const made = await platform.request('POST', '/workspaces', {
-    ...{ name: 'Ada', runtime: 'claude-code', max_attempts: 1 },
+    name: 'Ada',
+    runtime: 'claude-code',
+    max_attempts: 1,
     runtime_config: { bin: claude.path },
   })
   const { id } = made.body

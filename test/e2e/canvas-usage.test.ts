@@ -79,7 +79,9 @@ test('CV-4 the files that a tool changed have their diffs in the chat and in the
   const platform = await startPlatformFor(t, { env: CLAUDE_LOGGED_IN })
   const { path: bin } = createFakeProgram('claude')
   const made = await platform.request('POST', '/workspaces', {
-    ...{ name: 'Ada', runtime: 'claude-code', runtime_config: { bin } },
+    name: 'Ada',
+    runtime: 'claude-code',
+    runtime_config: { bin },
   })
   await platform.send(made.body.id, `!edit mol_${'x'.repeat(43)}`, { contextId: 'chat' })
   const path = '/home/dev/shop/a.txt'

@@ -107,7 +107,8 @@ describe('RT-7 what people see of a failure', () => {
     platform = await startPlatform({ dataDir, env: { HOME: folder, OPENAI_API_KEY: 'sk-none' } })
     chat = await startLineService()
     const added = await runCommand(['channel', 'add', 'line', '--service-url', chat.apiUrl], {
-      ...{ env: { MOLECULE_HOME: dataDir }, input: chat.token },
+      env: { MOLECULE_HOME: dataDir },
+      input: chat.token,
     })
     assert.equal(added.code, 0, added.err)
     await waitUntil(() => chat.isConnected())
@@ -145,7 +146,9 @@ describe('RT-7 what people see of a failure', () => {
         method: 'POST',
         headers: { authorization: `Bearer ${made.body.token}`, 'content-type': 'application/json' },
         body: JSON.stringify({
-          ...{ jsonrpc: '2.0', id: 1, method: 'SendStreamingMessage' },
+          jsonrpc: '2.0',
+          id: 1,
+          method: 'SendStreamingMessage',
           params: { message: newMessage('go') },
         }),
       }).then((answer) => answer.text())

@@ -153,7 +153,9 @@ describe('the first hour', () => {
     )
     // An option of another backend is no typing error.
     const foreign = await platform.request('POST', '/workspaces?dry_run=true', {
-      ...{ name: 'foreign', runtime: 'exec', runtime_config: { cmd: 'cat', max_turns: 3 } },
+      name: 'foreign',
+      runtime: 'exec',
+      runtime_config: { cmd: 'cat', max_turns: 3 },
     })
     assert.match(foreign.body.warnings[0], /has no option "max_turns" and ignores it; its options are /)
     const short = JSON.parse(await succeed(['workspace', 'create', 'short', '--runtime', 'claude', '-o', 'json']))

@@ -161,7 +161,10 @@ describe('the sentences of the commands', () => {
   test('CL-2 explain shows the end of a long stderr, where the reason is', async () => {
     const cmd = 'i=0; while [ $i -lt 200 ]; do i=$((i+1)); echo "step $i" >&2; done; echo "no space left" >&2; exit 3'
     const { body } = await platform.request('POST', '/workspaces', {
-      ...{ name: 'chatty', runtime: 'exec', max_attempts: 1, runtime_config: { cmd: `${cmd} # ${'x'.repeat(1500)}` } },
+      name: 'chatty',
+      runtime: 'exec',
+      max_attempts: 1,
+      runtime_config: { cmd: `${cmd} # ${'x'.repeat(1500)}` },
     })
     const { id } = await platform.send(body.id, 'go')
     const { out } = await molecule('explain', id)

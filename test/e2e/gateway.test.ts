@@ -38,7 +38,8 @@ test('GW-12 GW-4 a bot is added, bound, listed and removed by commands; a strang
   const added = await run(['channel', 'add', 'line', '--service-url', service.apiUrl], service.token)
   assert.match(added, /added line: the bot Molecule/)
   const refused = await runCommand(['channel', 'add', 'line', '--name', 'two', '--service-url', service.apiUrl], {
-    ...{ env, input: 'not-the-token' },
+    env,
+    input: 'not-the-token',
   })
   assert.equal(refused.code, 1)
   assert.match(refused.err, /refuses the token/)
@@ -102,8 +103,12 @@ test('GW-1 AG-15 at each start the environment is the whole truth, and what the 
   mkdirSync(bin)
   writeFileSync(join(bin, 'codex'), `#!/bin/sh\nexec ${codex.path} "$@"\n`, { mode: 0o755 })
   const base = {
-    ...{ MOLECULE_HOME: home, LINE_API_URL: service.apiUrl, LINE_CHANNEL_TOKEN: service.token, WORKING_DIR: home },
-    ...{ AGENT_BACKEND: 'codex', PATH: `${bin}:${process.env['PATH']}` },
+    MOLECULE_HOME: home,
+    LINE_API_URL: service.apiUrl,
+    LINE_CHANNEL_TOKEN: service.token,
+    WORKING_DIR: home,
+    AGENT_BACKEND: 'codex',
+    PATH: `${bin}:${process.env['PATH']}`,
   }
   const settingsAfter = async (env: Record<string, string>) => {
     const command = startCommand(t, ['gateway'], { env: { ...base, ...env } })
@@ -118,8 +123,13 @@ test('GW-1 AG-15 at each start the environment is the whole truth, and what the 
     return { err, runtime, model, permission, runtime_config, people: JSON.parse(channels.out)[0].allowed_people }
   }
   const first = await settingsAfter({
-    ...{ BACKEND_CLI_PATH: codex.path, BACKEND_MODEL: 'gpt-7', ALLOWED_TOOLS: 'shell', PERMISSION: 'bypass' },
-    ...{ BACKEND_MAX_TURNS: '10', QUERY_TIMEOUT_MS: '1000', LINE_ALLOWED_USERS: 'ada' },
+    BACKEND_CLI_PATH: codex.path,
+    BACKEND_MODEL: 'gpt-7',
+    ALLOWED_TOOLS: 'shell',
+    PERMISSION: 'bypass',
+    BACKEND_MAX_TURNS: '10',
+    QUERY_TIMEOUT_MS: '1000',
+    LINE_ALLOWED_USERS: 'ada',
   })
   assert.deepEqual([first.runtime, first.model, first.permission, first.people], ['codex', 'gpt-7', 'bypass', ['ada']])
   assert.deepEqual(first.runtime_config, { bin: codex.path, allowed_tools: 'shell', timeout: '1000ms' })
@@ -139,8 +149,13 @@ test('GW-1 AG-15 at each start the environment is the whole truth, and what the 
 test('GW-1 the gateway runs by environment alone; a bad number warns, and a second start keeps its workspace', async (t) => {
   const { service, home } = await setUp(t)
   const env = {
-    ...{ MOLECULE_HOME: home, LINE_API_URL: service.apiUrl, LINE_CHANNEL_TOKEN: service.token },
-    ...{ AGENT_BACKEND: 'mock', BACKEND_MAX_TURNS: 'many', LINE_ALLOWED_USERS: 'ada', WORKING_DIR: home },
+    MOLECULE_HOME: home,
+    LINE_API_URL: service.apiUrl,
+    LINE_CHANNEL_TOKEN: service.token,
+    AGENT_BACKEND: 'mock',
+    BACKEND_MAX_TURNS: 'many',
+    LINE_ALLOWED_USERS: 'ada',
+    WORKING_DIR: home,
   }
   const place = service.newPlace('direct')
   for (const [index, text] of ['hello', 'again'].entries()) {

@@ -234,11 +234,9 @@ test('TW-1 a platform that is killed under molecule mcp on stdio: the call fails
   await first.exec(`until [ -e '${go}' ]; do sleep 0.1; done; echo at last`, { name: 'slow' })
   const { body } = await first.request('POST', '/tokens', { name: 'mcp', role: 'workspace', workspace_id: asker })
   const client = await connect('stdio', {
-    ...{
-      MOLECULE_API_URL: first.url,
-      MOLECULE_WORKSPACE_ID: asker,
-      MOLECULE_WORKSPACE_TOKEN: body.token ?? body.secret,
-    },
+    MOLECULE_API_URL: first.url,
+    MOLECULE_WORKSPACE_ID: asker,
+    MOLECULE_WORKSPACE_TOKEN: body.token ?? body.secret,
     PATH: `${BIN}:${process.env['PATH']}`,
   })
   t.after(() => client.close())

@@ -82,7 +82,10 @@ test(
   'RT-2 memories are recalled on the first turn of a conversation only: the best matches and the newest',
   withPlatform(async (platform) => {
     const { id } = await create(platform, {
-      ...{ name: 'ada', runtime: 'openai', model: 'small', runtime_config: { url: endpoint.urlFor('echo') } },
+      name: 'ada',
+      runtime: 'openai',
+      model: 'small',
+      runtime_config: { url: endpoint.urlFor('echo') },
     })
     for (const text of ['The database is PostgreSQL', ...Array.from({ length: 8 }, (_, index) => `note ${index}`)]) {
       await platform.request('POST', `/workspaces/${id}/memories`, { text })

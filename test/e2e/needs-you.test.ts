@@ -124,7 +124,9 @@ describe('needs you', () => {
     const bare = await startPlatform({ env: { HOME: '/nowhere' } })
     t.after(() => bare.dispose())
     const { body } = await bare.request('POST', '/workspaces', {
-      ...{ name: 'scout', runtime: 'claude-code', runtime_config: { bin: claude } },
+      name: 'scout',
+      runtime: 'claude-code',
+      runtime_config: { bin: claude },
     })
     const { needs_you: needs } = (await bare.request('GET', '/needs-you')).body as { needs_you: NeedView[] }
     assert.deepEqual(

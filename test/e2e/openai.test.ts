@@ -13,7 +13,10 @@ test('AG-9 RT-3 RT-13 the platform keeps the history, shows the usage, and enfor
   const platform = await startPlatform()
   try {
     const { status, body } = await platform.request('POST', '/workspaces', {
-      ...{ name: 'Ada', runtime: 'openai', role: 'Be brief.', model: 'small' },
+      name: 'Ada',
+      runtime: 'openai',
+      role: 'Be brief.',
+      model: 'small',
       runtime_config: { url: endpoint.urlFor('echo'), max_turns_per_hour: 2, headers: { 'X-Secret': 'hush' } },
     })
     assert.equal(status, 201, JSON.stringify(body))

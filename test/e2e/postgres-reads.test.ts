@@ -189,7 +189,9 @@ describe('PostgreSQL behind the page', () => {
     assert.deepEqual(await needsOf(daily), [])
 
     const lead = await platform.exec('for n in 1 2 3; do a2a delegate spender "job $n"; done', {
-      ...{ name: 'boss', runtime_config: { pass_meta: 'true', timeout: '110s' }, max_attempts: 1 },
+      name: 'boss',
+      runtime_config: { pass_meta: 'true', timeout: '110s' },
+      max_attempts: 1,
     })
     await makeMock('spender', { cost: '0.02', reply: 'did %s' })
     const metadata = { molecule_delegation: { max_cost_usd: 0.03 } }

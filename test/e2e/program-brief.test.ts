@@ -47,7 +47,8 @@ test('RT-17 an exec agent gets prompt, role, memories and history, all as of now
 test('RT-17 an exec agent with pass_meta is told of its peers and asks one with `a2a`', async (t) => {
   const platform = await startPlatformFor(t)
   const lead = await platform.exec('cat "$MOLECULE_SYSTEM_PROMPT_FILE"; a2a delegate shouter "hello"', {
-    ...{ name: 'lead', runtime_config: { pass_meta: true } },
+    name: 'lead',
+    runtime_config: { pass_meta: true },
   })
   await platform.exec('tr a-z A-Z', { name: 'shouter', role: 'Shouts', parent_id: lead })
   const text = replyText(await platform.send(lead, 'go')) ?? ''
@@ -72,7 +73,10 @@ test('RT-17 AG-8 the question of a stdio agent is the status of its task and no 
   const platform = await startPlatformFor(t)
   const cmd = `exec '${process.execPath}' '${PROGRAM}' echo`
   const { body } = await platform.request('POST', '/workspaces', {
-    ...{ name: 'lines', runtime: 'stdio', role: 'Asks', runtime_config: { cmd } },
+    name: 'lines',
+    runtime: 'stdio',
+    role: 'Asks',
+    runtime_config: { cmd },
   })
   const task = await platform.send(body.id, '!ask Which colour?')
   assert.equal(task.status.state, 'TASK_STATE_INPUT_REQUIRED')

@@ -172,7 +172,10 @@ test('RT-14 CN-3 a bridge follows the same rule, with the patience of its worksp
   const workspace = await createExternalWorkspace(platform, more)
   const args = ['--backend', 'claude-code', '--backend-opt', `bin=${bin}`, '--backend-opt', 'mode=oneshot']
   const bridge = await startBridge(t, {
-    ...{ url: platform.url, workspace, home: temporaryHome(t), args },
+    url: platform.url,
+    workspace,
+    home: temporaryHome(t),
+    args,
     env: CLAUDE_LOGGED_IN,
   })
   const task = await sendUntilRefused(platform, workspace.id, '!refuse-once 429 API Error: 429 on a bridge')

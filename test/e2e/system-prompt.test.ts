@@ -19,7 +19,9 @@ async function create(platform: PlatformUnderTest, body: object): Promise<string
 async function createAgent(platform: PlatformUnderTest, body: object = {}) {
   const program = createFakeProgram('claude')
   const id = await create(platform, {
-    ...{ name: 'agent', runtime: 'claude-code', runtime_config: { bin: program.path } },
+    name: 'agent',
+    runtime: 'claude-code',
+    runtime_config: { bin: program.path },
     ...body,
   })
   const send = (text: string, contextId = 'c') => platform.send(id, text, { contextId })

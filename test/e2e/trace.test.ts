@@ -41,7 +41,8 @@ test('PL-15 traceparent and tracestate reach the program, and what it delegates 
   const lead = await platform.exec(`${SHOW}; printf " / "; a2a delegate shower go`, { name: 'lead', ...META })
   assert.equal(await send(lead), `${SEEN} / ${SEEN}\n`)
   const own = await platform.exec(`cat >/dev/null; TRACEPARENT=${OTHER} TRACESTATE= a2a delegate shower go`, {
-    ...{ name: 'own', ...META },
+    name: 'own',
+    ...META,
   })
   assert.equal(await send(own), `${OTHER} \n`, 'a program that makes spans names its own')
 })
@@ -71,7 +72,9 @@ test('PL-15 a tool call continues the trace that its _meta names, or else that o
 
 test('PL-15 an ACP agent gets the trace of each prompt, also when its process is warm', async () => {
   const made = await platform.request('POST', '/workspaces', {
-    ...{ name: 'acp', runtime: 'acp', runtime_config: { cmd: fake('acp', 'meta') } },
+    name: 'acp',
+    runtime: 'acp',
+    runtime_config: { cmd: fake('acp', 'meta') },
   })
   assert.deepEqual(JSON.parse((await send(made.body.id)) ?? ''), TRACE)
   assert.deepEqual(JSON.parse((await send(made.body.id, { headers: { traceparent: OTHER } })) ?? ''), {

@@ -112,15 +112,13 @@ test(
     await writeFile(path, `# mine\n${await readFile(path, 'utf8')}`)
     const patch = (of: string, body: object) => platform.request('PATCH', `/workspaces/${of}`, body)
     const changed = await patch(id, {
-      ...{
-        name: 'Ada',
-        role: 'r',
-        model: 'm',
-        max_attempts: 2,
-        max_concurrent_tasks: 3,
-        permission: 'bypass',
-        tier: 2,
-      },
+      name: 'Ada',
+      role: 'r',
+      model: 'm',
+      max_attempts: 2,
+      max_concurrent_tasks: 3,
+      permission: 'bypass',
+      tier: 2,
       runtime_config: { cmd: 'echo two', extra: 'x' },
     })
     assert.equal(changed.status, 200, JSON.stringify(changed.body))
@@ -350,7 +348,9 @@ test(
   withPlatform(async (platform) => {
     const bin = join(platform.dataDir, 'late-claude')
     const made = await platform.request('POST', '/workspaces', {
-      ...{ name: 'late', runtime: 'claude-code', max_attempts: 1 },
+      name: 'late',
+      runtime: 'claude-code',
+      max_attempts: 1,
       runtime_config: { bin, mode: 'oneshot', permission: 'allowed_tools' },
     })
     const { id, status, status_reason: reason } = made.body

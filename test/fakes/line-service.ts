@@ -168,7 +168,12 @@ export async function startLineService({
 function toStored(id: string, line: Line): StoredMessage {
   const { text, place, nonce, buttons = [], files = [] } = line
   return {
-    ...{ id, text, place, nonce, buttonIds: buttons, edits: 0 },
+    id,
+    text,
+    place,
+    nonce,
+    buttonIds: buttons,
+    edits: 0,
     buttons: buttons.map(({ label }: { label: string }) => label),
     files: files.map((file: { name: string; content: string }) => ({
       name: file.name,

@@ -46,27 +46,25 @@ export function openA2a(change: (options: A2aOptions) => Partial<A2aOptions> = (
   const addresses = createAddresses({ host: '127.0.0.1' })
   const auth = createHttpAuth({
     addresses,
-    ...{ tokens, port: 1, rateLimit: createRateLimit(systemClock) },
+    tokens,
+    port: 1,
+    rateLimit: createRateLimit(systemClock),
     byteLimit: { count: (tokenId, bytes = 0) => void countedBytes.push([tokenId, bytes]) },
     wrongTokenLimit: createWrongTokenLimit(systemClock),
   })
   const basic: A2aOptions = {
-    ...{
-      reception,
-      workspaces,
-      log,
-      auth,
-      addresses,
-      clock: systemClock,
-      limits: SSE_LIMITS,
-      push: createFakePushContext(),
-    },
-    ...{
-      waitingCalls: createWaitingCalls(tokens),
-      reach: createReach(workspaces),
-      maxBlockMs: 60_000,
-      version: '1.2.3',
-    },
+    reception,
+    workspaces,
+    log,
+    auth,
+    addresses,
+    clock: systemClock,
+    limits: SSE_LIMITS,
+    push: createFakePushContext(),
+    waitingCalls: createWaitingCalls(tokens),
+    reach: createReach(workspaces),
+    maxBlockMs: 60_000,
+    version: '1.2.3',
   }
   const options: A2aOptions = { ...basic, ...change(basic) }
   const serve = createA2a(options)

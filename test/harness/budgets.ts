@@ -22,7 +22,12 @@ export async function openBudgets(t: TestContext) {
     return inbox.local.budgets.check({ ...lease, mayHaveMessageBudget, costUsdPerDayMax })
   }
   return {
-    ...{ inbox, a, b, workerA, workerB, check },
+    inbox,
+    a,
+    b,
+    workerA,
+    workerB,
+    check,
     /** Admits the letter, and its turn begins. */
     async begin(letter: Letter): Promise<Lease> {
       await inbox.local.reception.admit(letter)

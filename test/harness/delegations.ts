@@ -35,7 +35,9 @@ export async function openTeam(t: TestContext, names: readonly string[], slots =
   for (const name of names) ids.push(await inbox.workspace({ name, slots }))
   const workers = ids.map((id) => inbox.worker([id]))
   return {
-    ...{ inbox, ids, workers },
+    inbox,
+    ids,
+    workers,
     async begin(letter) {
       await inbox.local.reception.admit(letter)
       return await (workers[ids.indexOf(letter.workspaceId)] as ClockedWorker).lease()

@@ -82,7 +82,11 @@ export const done = (text: string): Outcome & { type: 'done' } => ({
   artifacts: [],
 })
 export const keyOf = ({ workspaceId, conversationId, taskId, messageId, epoch }: Lease): LeaseKey => ({
-  ...{ workspaceId, conversationId, taskId, messageId, epoch },
+  workspaceId,
+  conversationId,
+  taskId,
+  messageId,
+  epoch,
 })
 export const leasesIn = (directives: readonly Directive[]): Lease[] =>
   directives.flatMap((directive) => (directive.type === 'lease' ? [directive.lease] : []))
@@ -136,7 +140,12 @@ export function openInboxOnClock(
   })
   const run = (text: string, values: readonly Value[]) => opened.write(() => sql(text, values))
   return {
-    ...{ clock, store, local, warnings, notified, pass },
+    clock,
+    store,
+    local,
+    warnings,
+    notified,
+    pass,
     hint: () => {
       for (const listener of listeners) listener([])
     },

@@ -81,7 +81,11 @@ export interface ConnectedWorker {
 
 /** The key of a planted lease. */
 export const keyOf = (id: string, key: Partial<LeaseKey> = {}): LeaseKey => ({
-  ...{ workspaceId: 'w', conversationId: `c-${id}`, taskId: id, messageId: id, epoch: 1 },
+  workspaceId: 'w',
+  conversationId: `c-${id}`,
+  taskId: id,
+  messageId: id,
+  epoch: 1,
   ...key,
 })
 
@@ -109,7 +113,10 @@ export function openInboxRows(t: TestContext): InboxRows {
   }
   const checkpoints: string[] = []
   const local = createLocalInbox({
-    ...{ store, clock, log: silentLog, host: HOST },
+    store,
+    clock,
+    log: silentLog,
+    host: HOST,
     onCheckpoint: (checkpoint) => void checkpoints.push(checkpoint),
     keepSession: (key, token) => keepSession(HOST, key, token),
     keepSessionOn: (place) => (key, token) => keepSession(place, key, token),
@@ -125,7 +132,11 @@ export function openInboxRows(t: TestContext): InboxRows {
     await store.write(() => sql(text, Object.values(row)))
   }
   const rows: InboxRows = {
-    ...{ local, store, clock, plant, checkpoints },
+    local,
+    store,
+    clock,
+    plant,
+    checkpoints,
     async connect(worker) {
       const connected = connectWorker(t, local, { id: WORKER, workspaces: ['w'], ...worker })
       await rows.finishWork()
@@ -202,10 +213,21 @@ async function plantMessage(
   const times = { created_at: START_MS, updated_at: START_MS }
   const task = { id, conversation_id, ...place, ...times, state: `TASK_STATE_${TASK_STATES[String(state)]}` }
   const message = {
-    ...{ id, workspace_id, conversation_id, task_id, n, state, begun: isRunning ? 1 : 0 },
-    ...{ dedupe: Buffer.from(id), content_hash: '', idempotency_key: `key-${id}`, sender: JSON.stringify(SENDER) },
+    id,
+    workspace_id,
+    conversation_id,
+    task_id,
+    n,
+    state,
+    begun: isRunning ? 1 : 0,
+    dedupe: Buffer.from(id),
+    content_hash: '',
+    idempotency_key: `key-${id}`,
+    sender: JSON.stringify(SENDER),
     envelope: JSON.stringify(letterTo('w', { messageId: id, text: `text of ${id}` }).envelope.raw),
-    ...{ admitted_at: START_MS, ready_at: START_MS + 60_000, expires_at: START_MS + 90_000 },
+    admitted_at: START_MS,
+    ready_at: START_MS + 60_000,
+    expires_at: START_MS + 90_000,
     ...(!isRunning && state !== 'queued' && { settled_at: START_MS }),
     ...row,
   }

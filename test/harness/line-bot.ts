@@ -24,7 +24,12 @@ export async function addLineBot(t: TestContext, platform: PlatformUnderTest, bo
   t.after(() => service.close())
   const { name, workspaceId, owner, more } = bot
   const added = await platform.request('POST', '/channels', {
-    ...{ kind: 'line', name, token: service.token, api_url: service.apiUrl, workspace_id: workspaceId, ...more },
+    kind: 'line',
+    name,
+    token: service.token,
+    api_url: service.apiUrl,
+    workspace_id: workspaceId,
+    ...more,
   })
   assert.equal(added.status, 201, JSON.stringify(added.body))
   const made = await platform.request('POST', pairingPath(name, owner), { role: 'owner' })

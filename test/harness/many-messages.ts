@@ -60,11 +60,9 @@ function* copyBatch({ taskId, from, until, largeEach, engine }: Batch): Transact
   const text = `case when ${largeEach} > 0 and i % ${Math.max(1, largeEach)} = 0 then '${'x'.repeat(LARGE_BYTES)}' else 'word' || cast(i as text) end`
   const ids = { conversation_id: CONVERSATION_ID }
   yield* copyRows({
-    ...{
-      table: 'conversations',
-      where: `t.id = '${message.conversation_id}' and i % ${MESSAGES_OF_CONVERSATION} = 0`,
-      numbers,
-    },
+    table: 'conversations',
+    where: `t.id = '${message.conversation_id}' and i % ${MESSAGES_OF_CONVERSATION} = 0`,
+    numbers,
     columns: {
       id: CONVERSATION_ID,
       context_id: CONVERSATION_ID,
@@ -73,27 +71,43 @@ function* copyBatch({ taskId, from, until, largeEach, engine }: Batch): Transact
     },
   })
   yield* copyRows({
-    ...{ table: 'tasks', where: `t.id = '${taskId}'`, numbers },
+    table: 'tasks',
+    where: `t.id = '${taskId}'`,
+    numbers,
     columns: { ...ids, id: MESSAGE_ID, context_id: CONVERSATION_ID, ...older('created_at'), ...older('updated_at') },
   })
   yield* copyRows({
-    ...{ table: 'messages', where: `t.id = '${taskId}'`, numbers },
+    table: 'messages',
+    where: `t.id = '${taskId}'`,
+    numbers,
     columns: {
-      ...{ ...ids, id: MESSAGE_ID, task_id: MESSAGE_ID, n: `i % ${MESSAGES_OF_CONVERSATION} + 1` },
+      ...ids,
+      id: MESSAGE_ID,
+      task_id: MESSAGE_ID,
+      n: `i % ${MESSAGES_OF_CONVERSATION} + 1`,
       dedupe: `cast(${MESSAGE_ID} as ${engine === 'sqlite' ? 'blob' : 'bytea'})`,
       envelope: `replace(t.envelope, '${COPIED_TEXT}', ${text})`,
-      ...{ ...older('admitted_at'), ...older('ready_at'), ...older('settled_at'), ...older('leased_at') },
+      ...older('admitted_at'),
+      ...older('ready_at'),
+      ...older('settled_at'),
+      ...older('leased_at'),
     },
   })
   yield* copyRows({
-    ...{ table: 'events', where: `t.task_id = '${taskId}'`, numbers },
+    table: 'events',
+    where: `t.task_id = '${taskId}'`,
+    numbers,
     columns: {
       seq: `${high} + i * ${high - low + 1} + t.seq - ${low} + 1`,
-      ...{ task_id: MESSAGE_ID, message_id: MESSAGE_ID, ...older('at_ms') },
+      task_id: MESSAGE_ID,
+      message_id: MESSAGE_ID,
+      ...older('at_ms'),
     },
   })
   yield* copyRows({
-    ...{ table: 'turn_usage', where: `t.message_id = '${taskId}'`, numbers },
+    table: 'turn_usage',
+    where: `t.message_id = '${taskId}'`,
+    numbers,
     columns: { message_id: MESSAGE_ID, task_id: MESSAGE_ID, ...older('ended_at') },
   })
   yield* sql('update workspace_load set seq = $1 where workspace_id = $2', [

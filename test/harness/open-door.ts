@@ -67,7 +67,10 @@ export async function openDoor(t: TestContext, options: Partial<HttpDoorOptions>
     return { method: 'POST', token: secretOf('admin'), body, ...requestOptions }
   }
   return {
-    ...{ door, fakePlatform, url, sendRequest },
+    door,
+    fakePlatform,
+    url,
+    sendRequest,
     rpc: (method, params, requestOptions) => sendRequest(a2aPath, call(method, params, requestOptions)),
     stream: (method, params, requestOptions) => openStream(url + a2aPath, call(method, params, requestOptions)),
   }
@@ -141,7 +144,12 @@ export function openStream(
       const leave = () => outgoing.destroy()
       const status = incoming.statusCode ?? 0
       resolve({
-        ...{ status, headers: incoming.headers, events, comments: () => comments, ended, leave },
+        status,
+        headers: incoming.headers,
+        events,
+        comments: () => comments,
+        ended,
+        leave,
         pause: () => incoming.pause(),
       })
     })

@@ -80,7 +80,15 @@ export async function startPlatform(options: StartPlatformOptions = {}): Promise
   const rpc: PlatformUnderTest['rpc'] = (workspaceId, method, params) =>
     request('POST', `/workspaces/${workspaceId}/a2a`, { jsonrpc: '2.0', id: 1, method, params })
   return {
-    ...{ url, dataDir, token, pid, exited, stop, output, request, rpc },
+    url,
+    dataDir,
+    token,
+    pid,
+    exited,
+    stop,
+    output,
+    request,
+    rpc,
     async exec(cmd, more = {}) {
       const runtimeConfig = { cmd, ...(more['runtime_config'] as object) }
       const { status, body } = await request('POST', '/workspaces', {

@@ -27,7 +27,8 @@ export async function connectSocket(
   await within(once(socket, 'open'), `a socket to ${url} opens`)
   socket.on('error', () => undefined)
   return {
-    ...{ socket, closed },
+    socket,
+    closed,
     messages: messages as SocketClient['messages'],
     send: (message) => socket.send(typeof message === 'string' ? message : JSON.stringify(message)),
     seqs: (workspaceId) =>

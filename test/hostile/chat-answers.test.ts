@@ -12,7 +12,9 @@ async function openAsk(t: TestContext, command = 'rm -rf build') {
   const platform = await startPlatformFor(t, { env: CLAUDE_LOGGED_IN })
   const { path: bin } = createFakeProgram('claude')
   const made = await platform.request('POST', '/workspaces', {
-    ...{ name: 'claude', runtime: 'claude-code', runtime_config: { bin } },
+    name: 'claude',
+    runtime: 'claude-code',
+    runtime_config: { bin },
   })
   const workspaceId: string = made.body.id
   const bot = await addLineBot(t, platform, { name: 'bot-a', workspaceId, owner: ADA })

@@ -41,7 +41,9 @@ test('RT-7 GW-8 RE-9 a chat shows no path of the machine, but to an owner in a d
   const platform = await startPlatformFor(t)
   const bin = '/opt/secret-place/claude'
   const made = await platform.request('POST', '/workspaces', {
-    ...{ name: 'claude', runtime: 'claude-code', runtime_config: { bin } },
+    name: 'claude',
+    runtime: 'claude-code',
+    runtime_config: { bin },
   })
   const bot = await addLineBot(t, platform, { name: 'bot', workspaceId: made.body.id, owner: ADA })
   assert.equal((await platform.request('POST', pairingPath('bot', BOB))).status, 200)
@@ -65,7 +67,11 @@ test('GW-12 RE-9 a channel is not called like the principals of the platform', a
   const bot = await addLineBot(t, platform, { name: 'bot', workspaceId, owner: EVE })
   for (const name of ['token', 'ws', 'user', 'people', 'schedule', 'mcp', 'http']) {
     const { status, body } = await platform.request('POST', '/channels', {
-      ...{ kind: 'line', name, token: bot.token, api_url: bot.apiUrl, replace: true },
+      kind: 'line',
+      name,
+      token: bot.token,
+      api_url: bot.apiUrl,
+      replace: true,
     })
     assert.equal(status, 400, name)
     assert.match(body.error.message, /cannot be called/)

@@ -39,7 +39,10 @@ async function openPushedTask(t: TestContext, more: object = {}) {
   const platform = await startPlatformFor(t, LOOPBACK_ALLOWED)
   const agent = await createHandWorker(platform, { name: 'agent' })
   const made = await platform.request('POST', '/tokens', {
-    ...{ name: 'program', role: 'caller', workspaces: [agent.workspaceId], ...more },
+    name: 'program',
+    role: 'caller',
+    workspaces: [agent.workspaceId],
+    ...more,
   })
   const { id, token } = made.body as { id: string; token: string }
   const [callers, admins] = [await receiver(t), await receiver(t)]

@@ -122,9 +122,20 @@ const PROSE = [
 ]
 const NOW_MS = Date.UTC(2026, 0, 1)
 const LEASE = {
-  ...{ workspaceId: 'ws_1', conversationId: 'c', taskId: 't', messageId: 'm', epoch: 1, contextId: 'x' },
-  ...{ principal: 'people', sender: SENDER, envelope: letterTo('ws_1').envelope, idempotencyKey: 'k' },
-  ...{ failures: 0, losses: 0, interrupted: false, sessionRetried: false },
+  workspaceId: 'ws_1',
+  conversationId: 'c',
+  taskId: 't',
+  messageId: 'm',
+  epoch: 1,
+  contextId: 'x',
+  principal: 'people',
+  sender: SENDER,
+  envelope: letterTo('ws_1').envelope,
+  idempotencyKey: 'k',
+  failures: 0,
+  losses: 0,
+  interrupted: false,
+  sessionRetried: false,
 }
 
 const showMarkdown = (text: string): unknown =>

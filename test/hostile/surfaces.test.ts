@@ -86,7 +86,8 @@ const SURFACES: Readonly<Record<string, (text: string, index: number) => Promise
   async MCP(text) {
     const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: text, arguments: { task: text } } }
     const headers = {
-      ...{ authorization: `Bearer ${platform.token}`, 'content-type': 'application/json' },
+      authorization: `Bearer ${platform.token}`,
+      'content-type': 'application/json',
       accept: 'application/json, text/event-stream',
     }
     const answer = await fetch(`${platform.url}/workspaces/${workspaceId}/mcp`, {

@@ -77,7 +77,9 @@ async function validateByGreeting(
 ): Promise<Validation> {
   probes += 1
   const facts = () => ({
-    ...{ command: command.join(' '), timeout: '60s', outputBytesMax: OUTPUT_BYTES_MAX },
+    command: command.join(' '),
+    timeout: '60s',
+    outputBytesMax: OUTPUT_BYTES_MAX,
     nowMs: clock.nowMs(),
   })
   const env = childEnvironment(environment, {})

@@ -76,7 +76,12 @@ function createClaude(settings: CliSettings, context: BackendContext): Backend {
   })
   const install = 'install it with `npm install -g @anthropic-ai/claude-code`'
   const program = createClaudeProgram({
-    ...{ processes, env, backend: KIND.backend, bin: settings.bin, install, isolation: KIND.isolation },
+    processes,
+    env,
+    backend: KIND.backend,
+    bin: settings.bin,
+    install,
+    isolation: KIND.isolation,
   })
   const claude: ClaudeContext = { settings, context, program, warm }
   const turns = createTurnEngine({ clock, outputBytesMax: OUTPUT_BYTES_MAX, maxTimeMs: maxTimeMs(settings) })

@@ -99,7 +99,11 @@ async function probeSession(
   const { dir: cwd, env, mark, signal } = scratch
   const answered = Promise.withResolvers<readonly Drift[]>()
   const running = context.processes.start({
-    ...{ command, cwd, env, mark, lineBytesMax: LINE_BYTES_MAX },
+    command,
+    cwd,
+    env,
+    mark,
+    lineBytesMax: LINE_BYTES_MAX,
     onLine: (line) => {
       const drift = driftInLine(line)
       if (drift !== undefined) answered.resolve(drift)

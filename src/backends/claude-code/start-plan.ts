@@ -70,7 +70,11 @@ export async function planStart(turn: Turn, claude: ClaudeContext, signal: Abort
   const additions = await additionsOf(turn, claude)
   const known = { ...context.environment, ...additions }
   const plan: StartPlan = {
-    ...{ claude, turn, additions, model, session },
+    claude,
+    turn,
+    additions,
+    model,
+    session,
     startModel: isGoingBack ? await findDefaultModel(turn.workingDir, known, settings.args) : model,
     features: program.remembered(NO_RESUME),
     // The last server of a name wins, so that an owner's server cannot replace one of the platform.

@@ -136,7 +136,9 @@ function listen(agent: ClaudeAgent, { permissions, model }: ListenOptions, { emi
         return emit({ type: 'tool', name: event.name, subject: event.subject, state: 'started' })
       case 'tool_ended':
         return emit({
-          ...{ type: 'tool', ...toolUse(event.id), state: event.failed ? 'failed' : 'finished' },
+          type: 'tool',
+          ...toolUse(event.id),
+          state: event.failed ? 'failed' : 'finished',
           ...(event.diffs !== undefined && { diffs: event.diffs }),
         })
       case 'retrying':

@@ -83,7 +83,8 @@ function mcpFlags(server: CodexMcpServer): readonly string[] {
 }
 
 const httpAddress = ({ url, tokenVariable }: McpHttpServer) => ({
-  ...{ url, bearer_token_env_var: tokenVariable },
+  url,
+  bearer_token_env_var: tokenVariable,
   tool_timeout_sec: MCP_CALL_MS_MAX / 1000,
 })
 

@@ -7,7 +7,10 @@ import { answerRequest } from './permission.ts'
 async function subjectOf(method: string, params: object): Promise<string> {
   const asked: PermissionRequest[] = []
   const permissions = {
-    ...{ allowedTools: [], changesOf: () => undefined, workingDir: '/shop', newId: () => 'question-1' },
+    allowedTools: [],
+    changesOf: () => undefined,
+    workingDir: '/shop',
+    newId: () => 'question-1',
     async ask(request: PermissionRequest) {
       asked.push(request)
       return 'denied' as const

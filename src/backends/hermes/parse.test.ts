@@ -108,7 +108,9 @@ test('AG-5 hermes: a recorded reply does not begin with blank lines, and its too
   assert.deepEqual(
     events.filter(({ type }) => type === 'tool'),
     ['started', 'finished'].map((state) => ({
-      ...{ type: 'tool', name: 'terminal', subject: 'echo hi > made.txt; pwd' },
+      type: 'tool',
+      name: 'terminal',
+      subject: 'echo hi > made.txt; pwd',
       state,
     })),
   )

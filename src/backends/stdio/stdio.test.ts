@@ -118,7 +118,9 @@ test('AG-8 lines that are not JSON-RPC, and answers without a request, are ignor
 
 test('AG-8 BK-1 the line is the request as it arrived, and a sender cannot forge the metadata of the platform', async (t) => {
   const raw = {
-    ...{ jsonrpc: '2.0', id: 'theirs', method: 'message/send' },
+    jsonrpc: '2.0',
+    id: 'theirs',
+    method: 'message/send',
     params: { message: { parts: [{ kind: 'text', text: '!show' }] }, metadata: { a: 1, molecule: { sender: 'me' } } },
   }
   const events = await setUp(t).run('!show', { request: { raw, method: 'message/send', caller_id: 'ws_2' } })

@@ -141,7 +141,13 @@ function readSettings({ workspaceId, flags, terminal, usage }: ConnectOptions, r
   const cgroups = flags.cgroups ?? (env['MOLECULE_CGROUPS'] || CONNECT_DEFAULTS.cgroups)
   const usesCgroups = attempt(() => toCgroupsMode(cgroups))
   const settings: BridgeSettings = {
-    ...{ workspaceId, apiUrl, tokens, backend, dir, concurrency, usesCgroups },
+    workspaceId,
+    apiUrl,
+    tokens,
+    backend,
+    dir,
+    concurrency,
+    usesCgroups,
     options: flags.backendOpt ?? {},
   }
   return { settings, drainMs: drainMs as number }

@@ -123,5 +123,7 @@ async function* newsOf(
 }
 
 const STATE_TEXTS: Readonly<Partial<Record<StoredMessage['state'], string>>> = {
-  ...{ waiting_for_you: 'waiting for your answer', failed: 'failed', stopped: 'stopped' },
+  waiting_for_you: 'waiting for your answer',
+  failed: 'failed',
+  stopped: 'stopped',
 }

@@ -95,8 +95,12 @@ const TRIES_MAX = 100_000
 export function openConversation(options: ConversationOptions): ChatConversation {
   const { client, workspaceId, contextId, clock, onUnreachable } = options
   const state: ChatState = {
-    ...{ running: undefined, waitingTask: undefined, since: undefined, giveUp: new AbortController() },
-    ...{ sent: new Set(), told: createToldMessages() },
+    running: undefined,
+    waitingTask: undefined,
+    since: undefined,
+    giveUp: new AbortController(),
+    sent: new Set(),
+    told: createToldMessages(),
   }
   const stored = openStoredConversation(options)
   const retryUntilDone: RetryUntilDone = (work) =>

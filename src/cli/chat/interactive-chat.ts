@@ -65,7 +65,10 @@ export async function interactiveChat(options: InteractiveChatOptions): Promise<
   const first = options.open(options.contextId, reports)
   const { messages, open } = await first.history()
   keyboard = openChatKeyboard({
-    ...{ stdin, stdout, isDumb, history: linesToRecall(messages) },
+    stdin,
+    stdout,
+    isDumb,
+    history: linesToRecall(messages),
     takeDuringTurn: (line) => takeDuringTurn(chat, line),
     onInterrupt: () => interrupt(chat),
     onKey: status.redraw,

@@ -80,7 +80,8 @@ async function add(context: CommandContext, kindName: string, flags: AddFlags): 
   const token = await readBotToken(context, kind)
   const { name, workspace, apiUrl, replace } = flags
   const channel = await platform().addChannel({
-    ...{ kind: kind.kind, token },
+    kind: kind.kind,
+    token,
     ...(name !== undefined && { name }),
     ...(apiUrl !== undefined && { api_url: apiUrl }),
     ...(replace === true && { replace }),

@@ -29,9 +29,17 @@ const ACTIONS: Readonly<Record<string, string>> = {
 }
 
 const DONE: Readonly<Record<string, string>> = {
-  ...{ allow: 'allowed', deny: 'denied', replay: 'replayed', discard: 'discarded', arrived: 'noted as arrived:' },
-  ...{ resend: 'sending again', approve: 'approved', refuse: 'refused', check: 'checked' },
-  ...{ resume: 'resumed', more: 'allowed more turns an hour:' },
+  allow: 'allowed',
+  deny: 'denied',
+  replay: 'replayed',
+  discard: 'discarded',
+  arrived: 'noted as arrived:',
+  resend: 'sending again',
+  approve: 'approved',
+  refuse: 'refused',
+  check: 'checked',
+  resume: 'resumed',
+  more: 'allowed more turns an hour:',
 }
 
 export const define: DefineCommand = (command, openContext) => {

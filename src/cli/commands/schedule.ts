@@ -71,7 +71,9 @@ interface Added {
 async function add({ platform, show }: CommandContext, { workspace, cron, text, flags }: Added): Promise<void> {
   const { timeZone, missed, name, webhook, sameConversation } = flags
   const schedule = await platform().addSchedule(await resolveWorkspaceId(platform(), workspace), {
-    ...{ cron, text, time_zone: timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone },
+    cron,
+    text,
+    time_zone: timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
     ...(missed !== undefined && { missed }),
     ...(name !== undefined && { name }),
     ...(webhook !== undefined && { webhook }),

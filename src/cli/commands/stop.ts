@@ -93,7 +93,10 @@ async function changeWorkspaces(
   const [failure] = failures
   if (changed.length > 0 || failure === undefined) {
     const shown = changed.map(({ id, name, status, status_reason: reason, queue_depth: waiting, canceled }) => ({
-      ...{ id, name, status, waiting: waiting ?? 0 },
+      id,
+      name,
+      status,
+      waiting: waiting ?? 0,
       // Of a paused one it only says what a pause is.
       ...(reason !== undefined && status !== 'paused' && { status_reason: reason }),
       ...(canceled !== undefined && { canceled }),

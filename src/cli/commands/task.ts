@@ -82,7 +82,8 @@ async function list(
 ): Promise<void> {
   const limit = lines === undefined ? TASKS_DEFAULT : parseCount(lines)
   const query = {
-    ...{ limit, historyLength: 1 },
+    limit,
+    historyLength: 1,
     ...(context !== undefined && { contextId: context }),
     ...(state !== undefined && { status: parseState(state) }),
   }
@@ -116,7 +117,10 @@ function toLine(task: Task, workspace: NamedWorkspace): TaskLine {
   const { id, contextId, status, history = [] } = task
   const reason = status.state === 'TASK_STATE_COMPLETED' ? '' : partsText(status.message)
   return {
-    ...{ id, workspace_id: workspace.id, workspace: workspace.name, context_id: contextId },
+    id,
+    workspace_id: workspace.id,
+    workspace: workspace.name,
+    context_id: contextId,
     state: taskStateText(status.state),
     ...(reason !== '' && { reason }),
     changed_at: status.timestamp ?? '',

@@ -61,7 +61,8 @@ async function toInput(client: PlatformClient, name: string, flags: CreateFlags)
   const reached: string[] = []
   for (const one of only) reached.push(await resolveWorkspaceId(client, one))
   return {
-    ...{ name, role },
+    name,
+    role,
     ...(workspace !== undefined && { workspace_id: await resolveWorkspaceId(client, workspace) }),
     ...(reached.length > 0 && { workspaces: reached }),
     ...(expires !== undefined && { expires_in: expires }),

@@ -77,7 +77,11 @@ export async function toCreateBody(
   const { runtime, role, model, parent, dir, template, permission, concurrency, set = [], allowDuplicate } = options
   const parentId = parent === undefined ? undefined : await resolveWorkspaceId(context.platform(), parent)
   const entries = Object.entries({
-    ...{ name, role, model, template, permission },
+    name,
+    role,
+    model,
+    template,
+    permission,
     runtime: runtime === undefined ? undefined : await toRuntime(runtime),
     parent_id: parentId,
     working_dir: dir === undefined ? undefined : toFolder(dir, context),

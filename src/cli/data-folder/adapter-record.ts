@@ -90,7 +90,8 @@ function readRecord(dataDir: string): Map<string, RecordedAdapter> {
     const entries = Object.entries(value).map(([adapter, known]): [string, RecordedAdapter] => [
       adapter,
       {
-        ...{ hash: String(known.hash), since: String(known.since) },
+        hash: String(known.hash),
+        since: String(known.since),
         ...(known.problem !== undefined && { problem: String(known.problem) }),
       },
     ])

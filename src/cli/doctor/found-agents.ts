@@ -65,7 +65,8 @@ async function findAgent(
   const result = await abortableOr(validation.running, AbortSignal.timeout(VERSIONS_WAIT_MS_MAX), undefined)
   if (result?.ok === false) return { ...found, path, problem: result.problem, remedy: result.remedy }
   return {
-    ...{ ...found, path },
+    ...found,
+    path,
     ...(result?.version !== undefined && { version: result.version }),
     ...(!isLoggedIn && { remedy: loginRemedy(cli, env) }),
   }

@@ -55,11 +55,23 @@ function trialOfFailure({ code, responseText }: TurnResult): TurnTrial {
 function makeTurn(workingDir: string): Turn {
   const id = ulid()
   return {
-    ...{ id, messageId: id, conversationId: id, prompt: PROMPT, systemPrompt: '', workingDir },
-    ...{ mcpServers: [], notes: {}, env: {} },
+    id,
+    messageId: id,
+    conversationId: id,
+    prompt: PROMPT,
+    systemPrompt: '',
+    workingDir,
+    mcpServers: [],
+    notes: {},
+    env: {},
     ask: async () => 'denied',
     request: {
-      ...{ workspace_id: 'doctor', caller_id: '', message_id: id, idempotency_key: id, task_id: id, context_id: id },
+      workspace_id: 'doctor',
+      caller_id: '',
+      message_id: id,
+      idempotency_key: id,
+      task_id: id,
+      context_id: id,
       parts: [{ type: 'text', text: PROMPT }],
       method: 'SendMessage',
       sender: { kind: 'program', id: 'doctor', name: 'doctor', door: 'cli' },

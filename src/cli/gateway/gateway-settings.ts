@@ -115,7 +115,8 @@ function readChannels(kinds: readonly ChannelKind[], read: (name: string) => str
     ]
     return [
       {
-        ...{ kind, token },
+        kind,
+        token,
         ...(apiUrl !== undefined && { apiUrl }),
         ...(people !== undefined && { allowedPeople: people }),
         ...(places !== undefined && { allowedPlaces: places }),

@@ -45,7 +45,9 @@ export async function gateway({ terminal, verbose }: GatewayOptions): Promise<vo
   // The gateway is reached by its bots: its port matters only to commands, which find it by the data folder.
   const port = terminal.env['MOLECULE_PORT'] || '0'
   await up({
-    ...{ flags: { port }, verbose, terminal },
+    flags: { port },
+    verbose,
+    terminal,
     async beforeWork(started) {
       const backend = resolveBackendName(settings.backend, started.backends.names())
       const names = await setUp(started, { ...settings, backend })
@@ -98,12 +100,16 @@ async function setUp(started: StartedPlatform, settings: NamedSettings): Promise
   const body = { runtime: backend, working_dir: workingDir }
   const existing = (await platform.listWorkspaces()).find(({ name }) => name === WORKSPACE_NAME)
   const change = {
-    ...{ ...body, model: model ?? null, permission: permission ?? null },
+    ...body,
+    model: model ?? null,
+    permission: permission ?? null,
     // Keys that would win over those above.
     runtime_config: { ...others, model: null, permission: null, working_dir: null },
   }
   const creation = {
-    ...{ ...body, name: WORKSPACE_NAME, runtime_config: withoutNulls(others) },
+    ...body,
+    name: WORKSPACE_NAME,
+    runtime_config: withoutNulls(others),
     ...withoutNulls({ model: model ?? null, permission: permission ?? null }),
   }
   const check =
@@ -143,7 +149,10 @@ const withoutNulls = (values: Readonly<Record<string, string | null>>): Record<s
 async function addChannel(platform: PlatformClient, channel: GatewayChannel, workspaceId: string): Promise<string> {
   const { kind, token, apiUrl, allowedPeople, allowedPlaces } = channel
   const { account } = await platform.addChannel({
-    ...{ kind: kind.kind, token, workspace_id: workspaceId, replace: true },
+    kind: kind.kind,
+    token,
+    workspace_id: workspaceId,
+    replace: true,
     ...(apiUrl !== undefined && { api_url: apiUrl }),
     ...(allowedPeople !== undefined && { allowed_people: allowedPeople }),
     ...(allowedPlaces !== undefined && { allowed_places: allowedPlaces }),

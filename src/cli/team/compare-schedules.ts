@@ -13,7 +13,9 @@ export type ScheduleWrite =
 const COMPARED = ['cron', 'time_zone', 'text', 'missed', 'same_conversation'] as const
 /** Not shown for a new schedule. */
 const DEFAULTS: Partial<Record<(typeof COMPARED)[number], Json>> = {
-  ...{ time_zone: 'UTC', missed: 'skip', same_conversation: false },
+  time_zone: 'UTC',
+  missed: 'skip',
+  same_conversation: false,
 }
 
 export function compareSchedules(

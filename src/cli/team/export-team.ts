@@ -121,7 +121,8 @@ function settingsOf(
   const entries = Object.entries({
     role: role === '' ? undefined : role,
     runtime,
-    ...{ model, permission },
+    model,
+    permission,
     parent: parent === undefined ? undefined : parentName(parent, all),
     max_concurrent_tasks: slots === DEFAULT_SLOTS ? undefined : slots,
     max_attempts: attempts === DEFAULT_ATTEMPTS ? undefined : attempts,

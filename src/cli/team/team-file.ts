@@ -69,8 +69,14 @@ const budgetsSchema = z.strictObject({ max_cost_usd_per_day: budget })
 
 const workspaceSchema = newWorkspaceSchema
   .pick({
-    ...{ role: true, runtime: true, model: true, permission: true, max_concurrent_tasks: true, max_attempts: true },
-    ...{ working_dir: true, runtime_config: true },
+    role: true,
+    runtime: true,
+    model: true,
+    permission: true,
+    max_concurrent_tasks: true,
+    max_attempts: true,
+    working_dir: true,
+    runtime_config: true,
   })
   .extend({
     parent: newWorkspaceSchema.shape.name.optional(),
@@ -122,7 +128,9 @@ function readWorkspace(name: string, value: unknown, source: YamlSource): TeamWo
   }
   const { role = '', runtime = DEFAULT_RUNTIME, model, parent, permission, working_dir: workingDir } = settings
   return {
-    ...{ name, role, runtime: longBackendName(runtime) },
+    name,
+    role,
+    runtime: longBackendName(runtime),
     ...(model !== undefined && { model }),
     ...(parent !== undefined && { parent }),
     ...(permission !== undefined && { permission }),

@@ -48,7 +48,10 @@ export function createChatDoor(options: ChatDoorOptions): ChatDoor {
   const open = (stored: StoredChannel) => {
     const ended = new AbortController()
     const line: Line = {
-      ...{ stored, version: versionOf(stored), closing: ended, session: undefined },
+      stored,
+      version: versionOf(stored),
+      closing: ended,
+      session: undefined,
       done: Promise.resolve()
         .then(() => keepOpen(line, options))
         .catch((error) =>

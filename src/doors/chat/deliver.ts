@@ -131,7 +131,9 @@ async function toPost({ id, channel: place, taskId, body }: Delivery, part: Deli
 }
 
 const wholeAnswer = (text: string): ChatPostFile => ({
-  ...{ name: WHOLE_ANSWER_NAME, mediaType: 'text/markdown', content: Buffer.from(text) },
+  name: WHOLE_ANSWER_NAME,
+  mediaType: 'text/markdown',
+  content: Buffer.from(text),
 })
 
 function toFile(part: Part = {}): ChatPostFile {

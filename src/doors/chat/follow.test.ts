@@ -28,7 +28,10 @@ test('GW-2 a task is followed again after the store failed for a moment', async 
       },
     },
     wakeDeliveries: () => undefined,
-    ...{ clock: systemClock, log: silentLog, stored: { name: 'line' }, signal: new AbortController().signal },
+    clock: systemClock,
+    log: silentLog,
+    stored: { name: 'line' },
+    signal: new AbortController().signal,
   } as unknown as SessionContext
   const prompts = { expire: async () => undefined } as unknown as Prompts
   const message = { channel: 'line', place: 'p', id: '1', messageId: '1', person: 'ada', receivedAtMs: 0 }

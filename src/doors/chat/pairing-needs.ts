@@ -17,7 +17,11 @@ export function pairingNeeds({ listPending }: Pick<Pairings, 'listPending'>): Ne
 function toNeed({ name, channel, code, held, createdAtMs, workspaceId = '' }: PendingPairing): Need {
   const messages = held === 1 ? '1 message is' : `${held} messages are`
   return {
-    ...{ kind: 'pairing', id: code, workspaceId, sinceMs: createdAtMs, to: channel },
+    kind: 'pairing',
+    id: code,
+    workspaceId,
+    sinceMs: createdAtMs,
+    to: channel,
     reason: `${name} wants to talk to the bot "${channel}"; ${messages} held`,
   }
 }

@@ -250,7 +250,10 @@ async function sendToWorkspace(
   const key = `${stored.name}-${place.id}-${id}`
   const params = {
     message: {
-      ...{ messageId: key, role: 'ROLE_USER', parts, contextId: known.contextId },
+      messageId: key,
+      role: 'ROLE_USER',
+      parts,
+      contextId: known.contextId,
       ...(waitingTask !== undefined && { taskId: waitingTask }),
       metadata: { chat: { channel: stored.name, place: place.id, place_name: place.name, person: author.name } },
     },

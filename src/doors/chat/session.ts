@@ -119,7 +119,8 @@ function createSessionContext({ context, ...connected }: Connected, wake: () => 
   const session: SessionContext = {
     ...context,
     ...connected,
-    ...{ inPlace, wakeDeliveries: wake },
+    inPlace,
+    wakeDeliveries: wake,
     door: deliveryDoor(connected.stored.name),
     say: (post) => inPlace(post.place, () => say(post, session)),
   }

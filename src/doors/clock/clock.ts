@@ -135,7 +135,9 @@ async function send(schedule: Schedule, time: RunTime, options: ClockDoorOptions
   const { id, workspaceId, name, text, sameConversation, webhook } = schedule
   const key = keyOf(schedule, time)
   const message = {
-    ...{ messageId: key, role: 'ROLE_USER', parts: [{ text }] },
+    messageId: key,
+    role: 'ROLE_USER',
+    parts: [{ text }],
     contextId: sameConversation ? id : key,
     metadata: { schedule: { id, name } },
   }

@@ -25,7 +25,9 @@ export function toPlace({ id, type, name, parent_id }: RawChannel, person: strin
   const isDirect = DIRECT_TYPES.includes(type)
   const isThread = THREAD_TYPES.includes(type)
   return {
-    ...{ id, isDirect, name: isDirect ? person : `#${name ?? id}` },
+    id,
+    isDirect,
+    name: isDirect ? person : `#${name ?? id}`,
     // The parent of a channel that is no thread is its category.
     ...(isThread && parent_id && { parentId: parent_id }),
   }
@@ -45,11 +47,16 @@ export function toIncomingMessage(
   const isMentioned =
     mentions.some((user) => user.id === me.id) || (me.roleId !== undefined && mention_roles.includes(me.roleId))
   return {
-    ...{ id, place, author: toAuthor(author, webhook_id !== undefined), sentAtMs: Date.parse(timestamp) },
+    id,
+    place,
+    author: toAuthor(author, webhook_id !== undefined),
+    sentAtMs: Date.parse(timestamp),
     text: readableText(content, mentions, me),
     isAddressed: place.isDirect || isMentioned || referenced_message?.author.id === me.id,
     files: attachments.map(({ filename, url, size, content_type }) => ({
-      ...{ ref: url, name: filename, bytes: size },
+      ref: url,
+      name: filename,
+      bytes: size,
       ...(content_type !== undefined && { mediaType: content_type }),
     })),
   }
@@ -83,7 +90,10 @@ export function messageBody({ text, replyTo, buttons = [], nonce, files = [] }: 
     })),
   }))
   return {
-    ...{ content: text, nonce, enforce_nonce: true, components: rows },
+    content: text,
+    nonce,
+    enforce_nonce: true,
+    components: rows,
     allowed_mentions: { parse: [], replied_user: false },
     ...(replyTo !== undefined && { message_reference: { message_id: replyTo, fail_if_not_exists: false } }),
     ...(files.length > 0 && { attachments: files.map(({ name }, id) => ({ id, filename: name })) }),

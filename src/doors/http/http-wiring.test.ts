@@ -47,7 +47,12 @@ test('PL-9 a client has 15 s for the head of a request, 60 s for all of it, and 
 test('PL-1 a door has its name, and its A2A calls only once it is started', async (t) => {
   const door = createHttpDoor({
     ...createFakePlatform(),
-    ...{ clock: systemClock, host: '127.0.0.1', port: 0, version: '0', maxBlockMs: 1, unready: async () => undefined },
+    clock: systemClock,
+    host: '127.0.0.1',
+    port: 0,
+    version: '0',
+    maxBlockMs: 1,
+    unready: async () => undefined,
   })
   t.after(() => door.close())
   assert.equal(door.name, 'http')

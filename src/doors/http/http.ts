@@ -156,7 +156,9 @@ function createListener(options: HttpDoorOptions, waitingCalls: WaitingCalls, po
   const { log, tokens } = options
   const addresses = createAddresses(options)
   const auth = createHttpAuth({
-    ...{ tokens, port, addresses },
+    tokens,
+    port,
+    addresses,
     rateLimit: createRateLimit(options.clock),
     byteLimit: createRateLimit(options.clock, BODY_BYTES),
     wrongTokenLimit: createWrongTokenLimit(options.clock),

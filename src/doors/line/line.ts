@@ -66,7 +66,8 @@ function createLineChannel(options: ChannelOptions): Channel {
     render: (markdown) => splitMarkdown(markdown, LIMITS.textCharactersMax),
     send: ({ files = [], ...message }) =>
       wire.send({
-        ...{ type: 'send', ...message },
+        type: 'send',
+        ...message,
         files: files.map(({ content, ...file }) => ({ ...file, content: Buffer.from(content).toString('base64') })),
       }),
     edit: (message) => wire.send({ type: 'edit', ...message }),

@@ -148,12 +148,16 @@ function letterOf(workspaceId: string, input: DelegateInput, call: ToolCall): Le
   const { identity, bytes, trace } = call
   const messageId = `mcp-${ulid()}`
   const message = {
-    ...{ messageId, role: 'ROLE_USER', parts: [{ text: task }] },
+    messageId,
+    role: 'ROLE_USER',
+    parts: [{ text: task }],
     ...(taskId !== undefined && { taskId }),
     ...withBudget(maxCostUsd),
   }
   return {
-    ...{ workspaceId, principal: identity.principal, bytes },
+    workspaceId,
+    principal: identity.principal,
+    bytes,
     sender: { ...identity.sender, door: 'mcp' },
     envelope: {
       ...readSend({ jsonrpc: '2.0', id: messageId, method: 'SendMessage', params: { message } }),
@@ -230,7 +234,10 @@ async function listOwnTasks({ reception, registry, workspaceId, identity }: Tool
   const changedAt = ({ task }: { readonly task: Task }) => task.status.timestamp ?? ''
   const newest = pages.flat().sort((a, b) => (changedAt(a) < changedAt(b) ? 1 : -1))
   return newest.slice(0, LISTED_MAX).map(({ task, name }) => ({
-    ...{ task_id: task.id, workspace: name, state: stateName(task), changed_at: task.status.timestamp ?? null },
+    task_id: task.id,
+    workspace: name,
+    state: stateName(task),
+    changed_at: task.status.timestamp ?? null,
     task: (task.history?.[0]?.parts[0]?.text ?? '').slice(0, TASK_SHOWN_CHARACTERS_MAX),
   }))
 }

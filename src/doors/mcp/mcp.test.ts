@@ -59,7 +59,9 @@ test('TW-1 a call that the stop of the platform breaks off names the task', asyn
 test('TW-1 a batch of revision 2025-03-26 is answered message by message, up to its limit', async (t) => {
   const { url, sendRequest, post, peer, fakePlatform } = await setUp(t)
   const call = (id: number, task: string) => ({
-    ...{ jsonrpc: '2.0', id, method: 'tools/call' },
+    jsonrpc: '2.0',
+    id,
+    method: 'tools/call',
     params: { name: 'delegate_task', arguments: { workspace_id: peer.id, task } },
   })
   const batch = (messages: readonly object[]) => ({ ...post({}), body: JSON.stringify(messages) })
@@ -151,7 +153,10 @@ async function delegateThrough(states: readonly TaskState[]) {
   let looks = 0
   const peer = { id: 'ws_2', name: 'peer' }
   const call = {
-    ...{ workspaceId: 'ws_1', identity: { principal: 'people', sender: {} }, bytes: 1, taskViews: [] },
+    workspaceId: 'ws_1',
+    identity: { principal: 'people', sender: {} },
+    bytes: 1,
+    taskViews: [],
     registry: { peers: async () => [peer] },
     reception: {
       admit: async () => ({ taskId: 't', contextId: 'c', duplicate: false }),

@@ -54,7 +54,9 @@ async function createHandler(context: McpContext, givenUp: GivenUpCalls): Promis
 function addTools(server: McpServer, call: McpContext & McpCall, givenUp: GivenUpCalls): void {
   for (const { name, access, description, input, readOnly, run } of TOOLS) {
     const config = {
-      ...{ description, inputSchema: input, _meta: CLAUDE_SIZE_META },
+      description,
+      inputSchema: input,
+      _meta: CLAUDE_SIZE_META,
       annotations: { readOnlyHint: readOnly, destructiveHint: name === 'forget_memory', openWorldHint: false },
     }
     server.registerTool(name, config, async (given, { mcpReq }) => {

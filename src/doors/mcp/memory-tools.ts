@@ -97,6 +97,10 @@ async function commit(
 }
 
 const viewMemory = ({ id, namespace: from, kind, text, writtenBy, createdAtMs }: Memory) => ({
-  ...{ id, namespace: from, kind, content: text, written_by: writtenBy },
+  id,
+  namespace: from,
+  kind,
+  content: text,
+  written_by: writtenBy,
   created_at: new Date(createdAtMs).toISOString(),
 })

@@ -46,7 +46,9 @@ export const workspaceTools = [
       const { parentId, runtime, model, statusText, queueDepth, running } = workspace
       return jsonResult({
         ...viewPeer(workspace),
-        ...{ parent_id: parentId ?? null, runtime, model: model ?? null },
+        parent_id: parentId ?? null,
+        runtime,
+        model: model ?? null,
         ...(seesStatusText(identity, workspace.id) && { status_text: statusText?.text ?? null }),
         queue_depth: queueDepth,
         running,

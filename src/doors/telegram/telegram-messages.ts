@@ -58,8 +58,13 @@ export function toIncomingMessage({ update_id, message }: Update, me: BotAccount
   const mention = readMentions(message, text, me)
   const isReply = reply_to_message?.from?.id === me.id && reply_to_message.forum_topic_created === undefined
   return {
-    ...{ id: String(update_id), messageId: String(message_id), place: toPlace(message), author },
-    ...{ text: mention.text, files, sentAtMs: date * 1000 },
+    id: String(update_id),
+    messageId: String(message_id),
+    place: toPlace(message),
+    author,
+    text: mention.text,
+    files,
+    sentAtMs: date * 1000,
     isAddressed: message.chat.type === 'private' || mention.isAddressed || isReply,
   }
 }
@@ -102,7 +107,8 @@ function filesOf(message: Message): IncomingFile[] {
     ...(sticker ? [{ ...sticker, fallback: 'sticker.webp' }] : []),
   ] as readonly { file_id: string; fallback: string; file_name?: string; mime_type?: string; file_size?: number }[]
   return found.map(({ file_id, fallback, file_name, mime_type, file_size }) => ({
-    ...{ ref: file_id, name: file_name ?? fallback },
+    ref: file_id,
+    name: file_name ?? fallback,
     ...(mime_type !== undefined && { mediaType: mime_type }),
     ...(file_size !== undefined && { bytes: file_size }),
   }))

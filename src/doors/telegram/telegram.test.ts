@@ -115,7 +115,9 @@ test('GW-6 Telegram: a send whose answer was lost is unknown; a refused connecti
   assert.equal((await channel.send(post, signal)).type, 'unknown')
   service.failNextSend('rate_limited')
   assert.deepEqual(await channel.send(post, signal), {
-    ...{ type: 'failed', error: 'Telegram asks to wait (rate limit).', retryAfterMs: 1000 },
+    type: 'failed',
+    error: 'Telegram asks to wait (rate limit).',
+    retryAfterMs: 1000,
   })
   service.failNextSend('server_error')
   assert.equal((await channel.send(post, signal)).type, 'failed')

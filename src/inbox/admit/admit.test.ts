@@ -16,7 +16,9 @@ test('a message that a waiting worker takes at once has the same lease as one fr
   const id = await inbox.workspace({ slots: 2 })
   const queued = { ...letterTo(id, { contextId: 'queued' }), id: '01QUEUED000000000000000000' }
   assert.deepEqual(await inbox.local.reception.admit(queued), {
-    ...{ taskId: queued.id, contextId: 'queued', duplicate: false },
+    taskId: queued.id,
+    contextId: 'queued',
+    duplicate: false,
   })
   assert.deepEqual(await inbox.load(id), { running: 0, waiting: 1, suspended: 0 })
   assert.equal(await inbox.state(queued.id), 'TASK_STATE_SUBMITTED')
@@ -24,13 +26,25 @@ test('a message that a waiting worker takes at once has the same lease as one fr
   const [fromQueue] = leasesIn(await worker.take())
   const direct = { ...letterTo(id, { contextId: 'direct' }), id: '01DIRECT000000000000000000' }
   assert.deepEqual(await inbox.local.reception.admit(direct), {
-    ...{ taskId: direct.id, contextId: 'direct', duplicate: false },
+    taskId: direct.id,
+    contextId: 'direct',
+    duplicate: false,
   })
   const [atOnce] = leasesIn(await worker.take())
   const expected = (letter: typeof direct, conversationId: string | undefined) => ({
-    ...{ workspaceId: id, conversationId, messageId: letter.id, taskId: letter.id, epoch: 1 },
-    ...{ contextId: letter.envelope.message.contextId, principal: 'people', sender: SENDER, envelope: letter.envelope },
-    ...{ idempotencyKey: letter.envelope.message.messageId, failures: 0, losses: 0, interrupted: false },
+    workspaceId: id,
+    conversationId,
+    messageId: letter.id,
+    taskId: letter.id,
+    epoch: 1,
+    contextId: letter.envelope.message.contextId,
+    principal: 'people',
+    sender: SENDER,
+    envelope: letter.envelope,
+    idempotencyKey: letter.envelope.message.messageId,
+    failures: 0,
+    losses: 0,
+    interrupted: false,
     sessionRetried: false,
   })
   assert.deepEqual(fromQueue, expected(queued, fromQueue?.conversationId))
@@ -48,9 +62,19 @@ test('a message that a waiting worker takes at once has the same lease as one fr
   }
   const nowMs = inbox.clock.nowMs()
   assert.deepEqual(await row(direct.id), {
-    ...{ state: 'leased', begun: 0, n: 1, settled_at: null, reply_to: null, admitted_at: nowMs, ready_at: nowMs },
-    ...{ expires_at: nowMs + 24 * HOUR_MS, worker: worker.id, lease_epoch: 1, last_n: 1 },
-    ...{ conversation_ready_at: null, lease_until: nowMs + 30_000 },
+    state: 'leased',
+    begun: 0,
+    n: 1,
+    settled_at: null,
+    reply_to: null,
+    admitted_at: nowMs,
+    ready_at: nowMs,
+    expires_at: nowMs + 24 * HOUR_MS,
+    worker: worker.id,
+    lease_epoch: 1,
+    last_n: 1,
+    conversation_ready_at: null,
+    lease_until: nowMs + 30_000,
   })
   const replyTo = { door: 'discord', channel: 'c1' }
   const later = {
@@ -61,9 +85,19 @@ test('a message that a waiting worker takes at once has the same lease as one fr
   }
   await inbox.local.reception.admit(later)
   assert.deepEqual(await row(later.id), {
-    ...{ state: 'queued', begun: 0, n: 2, settled_at: null, reply_to: JSON.stringify(replyTo), admitted_at: nowMs },
-    ...{ ready_at: nowMs, expires_at: nowMs + 500, worker: worker.id, lease_epoch: 1, last_n: 2 },
-    ...{ conversation_ready_at: null, lease_until: nowMs + 30_000 },
+    state: 'queued',
+    begun: 0,
+    n: 2,
+    settled_at: null,
+    reply_to: JSON.stringify(replyTo),
+    admitted_at: nowMs,
+    ready_at: nowMs,
+    expires_at: nowMs + 500,
+    worker: worker.id,
+    lease_epoch: 1,
+    last_n: 2,
+    conversation_ready_at: null,
+    lease_until: nowMs + 30_000,
   })
   // The conversation is free again: its next message is leased at once, with the next epoch.
   await inbox.local.inbox.settle(atOnce as Lease, done('ok'))

@@ -10,7 +10,9 @@ async function openQueues(t: TestContext) {
   const inbox = openInboxOnClock(t)
   const [a, b] = [await inbox.workspace(), await inbox.workspace()]
   return {
-    ...{ inbox, a, b },
+    inbox,
+    a,
+    b,
     admit: (id: string, principal: string, options: LetterOptions = {}) =>
       inbox.local.reception.admit(letterTo(id, { principal, ...options })),
     /** As if so many messages of others waited. */

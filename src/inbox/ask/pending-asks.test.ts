@@ -20,7 +20,11 @@ const SWEEP_MS = 5000
 const ana = { name: 'Ana', principal: 'token:ana', door: 'http' }
 
 const permission = (subject: string, options: { id?: string; tool?: string; timeoutMs?: number } = {}) => ({
-  ...{ kind: 'permission' as const, id: '1', parts: [{ text: 'waiting' }], tool: 'Bash', subject },
+  kind: 'permission' as const,
+  id: '1',
+  parts: [{ text: 'waiting' }],
+  tool: 'Bash',
+  subject,
   ...options,
 })
 const question = { kind: 'question' as const, id: 'q', parts: [{ text: 'how many?' }] }
@@ -34,7 +38,7 @@ async function begin(inbox: ClockedInbox, id: string, worker: ClockedWorker): Pr
 async function openTeam(t: TestContext) {
   const inbox = openInboxOnClock(t)
   const [a, b] = [await inbox.workspace({ slots: 9 }), await inbox.workspace({ slots: 9 })]
-  return { inbox, ...{ a, b }, workerA: inbox.worker([a]), workerB: inbox.worker([b]) }
+  return { inbox, a, b, workerA: inbox.worker([a]), workerB: inbox.worker([b]) }
 }
 
 /** More asks than a person would wait for, of one turn and one after another: `p1`, `p2` and so on. */
@@ -70,20 +74,29 @@ test('AG-16 the list has the open permissions of running turns, the oldest first
   assert.equal(await ask(second, permission('rm -rf build', { timeoutMs: 90_000 })), 'held')
   const entry = (lease: Lease, values: object) => ({
     id: `${leaseId(lease)}.1`,
-    ...{ workspaceId: lease.workspaceId, taskId: lease.taskId, messageId: lease.messageId, tool: 'Bash' },
+    workspaceId: lease.workspaceId,
+    taskId: lease.taskId,
+    messageId: lease.messageId,
+    tool: 'Bash',
     ...values,
   })
   const { exact, wider } = ruleChoices({ tool: 'Bash', subject: 'npm test' })
   const removal = ruleChoices({ tool: 'Bash', subject: 'rm -rf build' })
   const oldest = entry(first, {
-    ...{ subject: 'npm test', askedAtMs: startMs, expiresInMs: 30 * MINUTE_MS - 2000 },
-    ...{ wouldCover: exact, wouldCoverMore: wider },
+    subject: 'npm test',
+    askedAtMs: startMs,
+    expiresInMs: 30 * MINUTE_MS - 2000,
+    wouldCover: exact,
+    wouldCoverMore: wider,
   })
   // Its time is over, and no sweep has denied it yet.
   const late = entry(other, { tool: 'Write', subject: '(no input)', askedAtMs: startMs + 1000, expiresInMs: 0 })
   const newest = entry(second, {
-    ...{ subject: 'rm -rf build', askedAtMs: startMs + 2000, expiresInMs: 90_000 },
-    ...{ wouldCover: removal.exact, wouldCoverMore: removal.wider },
+    subject: 'rm -rf build',
+    askedAtMs: startMs + 2000,
+    expiresInMs: 90_000,
+    wouldCover: removal.exact,
+    wouldCoverMore: removal.wider,
   })
   assert.deepEqual(await list(), [oldest, late, newest])
   assert.deepEqual(await list(a), [oldest, newest])

@@ -300,11 +300,15 @@ test('PL-24 a suggestion keeps the words of the command, and a pattern of 4096 c
 test('PL-24 the sentence of a rule says what it covers, word for word', () => {
   assert.deepEqual(ruleChoices(bash('npm test')), {
     exact: {
-      ...{ tool: 'Bash', scope: 'exact', pattern: 'npm test' },
+      tool: 'Bash',
+      scope: 'exact',
+      pattern: 'npm test',
       sentence: 'Covers exactly this command. Every other command is still asked, also this one with other arguments.',
     },
     wider: {
-      ...{ tool: 'Bash', scope: 'prefix', pattern: 'npm test *' },
+      tool: 'Bash',
+      scope: 'prefix',
+      pattern: 'npm test *',
       sentence:
         'Covers "npm test", alone or followed by plain words. Still asked: further options, absolute paths and "..", quotes, variables, and commands joined by ;, &, |, < or >.',
     },
@@ -312,11 +316,15 @@ test('PL-24 the sentence of a rule says what it covers, word for word', () => {
   const { subject } = edit('/shop/src/a.ts')
   assert.deepEqual(ruleChoices({ tool: 'Edit', subject }), {
     exact: {
-      ...{ tool: 'Edit', scope: 'exact', pattern: subject },
+      tool: 'Edit',
+      scope: 'exact',
+      pattern: subject,
       sentence: 'Covers exactly this use of Edit. Every other use is still asked.',
     },
     wider: {
-      ...{ tool: 'Edit', scope: 'folder', pattern: '/shop/src/' },
+      tool: 'Edit',
+      scope: 'folder',
+      pattern: '/shop/src/',
       sentence:
         'Covers each use of Edit for files below /shop/src/. Still asked: files elsewhere, and hidden files and folders below it.',
     },

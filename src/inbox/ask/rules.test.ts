@@ -71,7 +71,10 @@ test('PL-24 an ask is allowed by the oldest rule of its workspace and its tool t
   assert.deepEqual(
     { ...stored },
     {
-      ...{ state: 'answered', answered_by: 'Ana', answered_principal: 'token:ana', answered_door: 'rule' },
+      state: 'answered',
+      answered_by: 'Ana',
+      answered_principal: 'token:ana',
+      answered_door: 'rule',
     },
   )
   assert.deepEqual(await changes(a, 'permission'), [

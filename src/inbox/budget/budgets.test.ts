@@ -54,14 +54,22 @@ test('TW-10 the list has each spent budget that a message waits for, the oldest 
   )
   const list = async (query = {}) => await inbox.local.budgets.list(query)
   const ask = (id: string, values: Partial<BudgetAsk>): BudgetAsk => ({
-    ...{ id, workspaceId: a, taskId: `task-${id}`, limitUsd: 0.5, spentUsd: 0, unknownTurns: 0, waiting: 1 },
+    id,
+    workspaceId: a,
+    taskId: `task-${id}`,
+    limitUsd: 0.5,
+    spentUsd: 0,
+    unknownTurns: 0,
+    waiting: 1,
     text: 'the budget of this message, $0.50, is spent ($0.00); 1 message waits',
     askedAtMs: 1,
     ...values,
   })
   const twice = 'the budget of this message, $0.50, is spent ($0.00); 2 messages wait'
   const { taskId: _none, ...ofDay } = ask('day', {
-    ...{ spentUsd: 0.25, unknownTurns: 1, askedAtMs: 3 },
+    spentUsd: 0.25,
+    unknownTurns: 1,
+    askedAtMs: 3,
     text: "today's budget of this workspace, $0.50, is spent (≥ $0.25, 1 turn of unknown cost); 1 message waits",
   })
   const expected = [

@@ -108,7 +108,10 @@ function toAsk(row: AskRow, budget: Budget): BudgetAsk {
     id,
     workspaceId,
     ...(taskId !== undefined && { taskId }),
-    ...{ limitUsd, spentUsd: spent.costUsd, unknownTurns: spent.unknownTurns, waiting },
+    limitUsd,
+    spentUsd: spent.costUsd,
+    unknownTurns: spent.unknownTurns,
+    waiting,
     text: `${spentText(budget)}; ${waiting === 1 ? '1 message waits' : `${waiting} messages wait`}`,
     askedAtMs: row.asked_at,
   }

@@ -277,7 +277,9 @@ test('TW-10 the stop of a day cancels what waited then; what comes later waits f
   await inbox.pass(5000)
   assert.equal(await inbox.state(later.taskId), 'TASK_STATE_WORKING')
   assert.deepEqual(await inbox.local.budgets.waitOf(later.taskId), {
-    ...{ budgetId: asked?.id, askedAtMs: asked?.askedAtMs, isAsked: false },
+    budgetId: asked?.id,
+    askedAtMs: asked?.askedAtMs,
+    isAsked: false,
   })
   const { entries } = await inbox.local.activity.read({ workspaceId: a, sinceSeq: 0, type: 'budget', limit: 10 })
   assert.deepEqual(

@@ -124,7 +124,9 @@ export async function toChild(store: Store, letter: Letter, parent: ParentMessag
   const given = readLimits(letter.envelope.message.metadata)
   const turnsMax = parent.delegation?.turns_max ?? turnsMaxOf(parent.limits)
   const room = roomInTree(tree, {
-    ...{ parentId: key.messageId, turnsMax, limits: parent.limits },
+    parentId: key.messageId,
+    turnsMax,
+    limits: parent.limits,
     continues: letter.envelope.message.taskId !== undefined,
   })
   const budgets = await readBudgets(store, parent)

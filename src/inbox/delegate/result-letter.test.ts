@@ -34,7 +34,9 @@ test('TW-3 a result is a message of the child to the conversation of its parent,
   const about = `The task ${child.taskId} that you gave to counter is completed.`
   const asked = `count ${'x'.repeat(293)}…`
   assert.deepEqual(rest, {
-    ...{ messageId: key, role: 'ROLE_USER', contextId: 'talk' },
+    messageId: key,
+    role: 'ROLE_USER',
+    contextId: 'talk',
     parts: [{ text: `${about}\nYour task was: ${asked}\nIts answer:\n\n` }, { text: 'there are 7' }, { text: 'file' }],
   })
   assert.deepEqual(metadata, {

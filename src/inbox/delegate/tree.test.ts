@@ -4,8 +4,16 @@ import { test } from 'node:test'
 import { placeTree, refuseDelegation, roomInTree, type TreeRow, turnsBelow, turnsMaxOf } from './tree.ts'
 
 const row = (id: string, parentId: string | null, values: Partial<TreeRow> = {}): TreeRow => ({
-  ...{ id, parent_id: parentId, task_id: `t-${id}`, workspace_id: `ws_${id}`, workspace_name: `name-${id}` },
-  ...{ principal: 'people', task_state: 'TASK_STATE_WORKING', open: 1, turns: 1, delegation: null },
+  id,
+  parent_id: parentId,
+  task_id: `t-${id}`,
+  workspace_id: `ws_${id}`,
+  workspace_name: `name-${id}`,
+  principal: 'people',
+  task_state: 'TASK_STATE_WORKING',
+  open: 1,
+  turns: 1,
+  delegation: null,
   ...values,
 })
 const limited = (turnsLeft: number) => ({ delegation: JSON.stringify({ turns_left: turnsLeft }) })

@@ -12,9 +12,17 @@ function openDeliveries(t: TestContext) {
   const rows = openInboxRows(t)
   const deliver = (id: string, row: Readonly<Record<string, Value>> = {}) =>
     rows.plant('deliveries', {
-      ...{ id, workspace_id: 'w', task_id: `task-${id}`, message_id: `message-${id}`, door: 'chat', channel: id },
+      id,
+      workspace_id: 'w',
+      task_id: `task-${id}`,
+      message_id: `message-${id}`,
+      door: 'chat',
+      channel: id,
       body: JSON.stringify({ state: 'TASK_STATE_COMPLETED', parts: [{ text: `a b of ${id}` }] }),
-      ...{ state: 'pending', next_at: START_MS, created_at: START_MS, ...row },
+      state: 'pending',
+      next_at: START_MS,
+      created_at: START_MS,
+      ...row,
     })
   /** The parts of a delivery, by their states. */
   const parts = async (id: string, ...states: string[]) => {
@@ -36,7 +44,10 @@ function openDeliveries(t: TestContext) {
 const note = (id: string, { text, by = 'platform' }: { text: string; by?: string }): Changes => ({
   'workspace_load w': { seq: 1 },
   'events w 1': {
-    ...{ task_id: `task-${id}`, message_id: `message-${id}`, at_ms: START_MS, delta: 0 },
+    task_id: `task-${id}`,
+    message_id: `message-${id}`,
+    at_ms: START_MS,
+    delta: 0,
     items: [{ t: 'note', type: 'delivery', text, by }],
   },
 })

@@ -10,7 +10,11 @@ const MINUTE_MS = 60_000
 const DAY_MS = 24 * 3600_000
 const configOf = (taskId: string, id: string) => ({ taskId, id, url: `https://${id}.test/`, token: 'secret' })
 const pushOf = (taskId: string, id: string): StoredPush => ({
-  ...{ workspaceId: 'w', taskId, id, version: '1.0', config: configOf(taskId, id) },
+  workspaceId: 'w',
+  taskId,
+  id,
+  version: '1.0',
+  config: configOf(taskId, id),
   cursor: { seq: 4, k: 2 },
 })
 
@@ -18,8 +22,17 @@ function openPushConfigs(t: TestContext) {
   const rows = openInboxRows(t)
   const hook = (taskId: string, id: string, row: Readonly<Record<string, Value>> = {}) =>
     rows.plant('push_configs', {
-      ...{ task_id: taskId, id, workspace_id: 'w', version: '1.0', config: JSON.stringify(configOf(taskId, id)) },
-      ...{ state: 'active', seq: 4, k: 2, next_at: START_MS, created_at: START_MS, ...row },
+      task_id: taskId,
+      id,
+      workspace_id: 'w',
+      version: '1.0',
+      config: JSON.stringify(configOf(taskId, id)),
+      state: 'active',
+      seq: 4,
+      k: 2,
+      next_at: START_MS,
+      created_at: START_MS,
+      ...row,
     })
   /** `t a` is the config of a test. One has its task, one has its id, and each of both is in another state. */
   const bystanders = async (row: Readonly<Record<string, Value>> = {}) => {
@@ -41,8 +54,15 @@ test('PL-5 a webhook is stored behind the entry that the caller knows; the same 
   const config = JSON.stringify(configOf('t', 'a'))
   assert.deepEqual(added, {
     'push_configs t a': {
-      ...{ workspace_id: 'w', version: '1.0', config, state: 'active', seq: 9, k: 1_000_000_000 },
-      ...{ tries: 0, next_at: START_MS, created_at: START_MS },
+      workspace_id: 'w',
+      version: '1.0',
+      config,
+      state: 'active',
+      seq: 9,
+      k: 1_000_000_000,
+      tries: 0,
+      next_at: START_MS,
+      created_at: START_MS,
     },
   })
   const failed = { state: 'failed', reason: 'HTTP 500', tries: 10, first_failed_at: 1, worker: 'host', config: '{}' }
@@ -50,8 +70,13 @@ test('PL-5 a webhook is stored behind the entry that the caller knows; the same 
   const replaced = await changes(() => put('c'))
   assert.deepEqual(replaced, {
     'push_configs t c': {
-      ...{ config: JSON.stringify(configOf('t', 'c')), state: 'active', reason: null, tries: 0 },
-      ...{ first_failed_at: null, worker: null, next_at: START_MS },
+      config: JSON.stringify(configOf('t', 'c')),
+      state: 'active',
+      reason: null,
+      tries: 0,
+      first_failed_at: null,
+      worker: null,
+      next_at: START_MS,
     },
   })
   const ids = (await pushes.list('w', 't')).map(({ id }) => id)

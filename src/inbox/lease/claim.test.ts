@@ -39,14 +39,27 @@ async function openClaims(t: TestContext, load: Readonly<Record<string, Value>> 
 }
 
 const leaseOf = (id: string) => ({
-  ...{ workspaceId: 'w', conversationId: `c-${id}`, messageId: id, epoch: 2, taskId: id },
-  ...{ contextId: `context-c-${id}`, principal: 'people', sender: SENDER, idempotencyKey: `key-${id}` },
+  workspaceId: 'w',
+  conversationId: `c-${id}`,
+  messageId: id,
+  epoch: 2,
+  taskId: id,
+  contextId: `context-c-${id}`,
+  principal: 'people',
+  sender: SENDER,
+  idempotencyKey: `key-${id}`,
   envelope: letterTo('w', { messageId: id, text: `text of ${id}` }).envelope,
-  ...{ failures: 0, losses: 0, interrupted: false, sessionRetried: false },
+  failures: 0,
+  losses: 0,
+  interrupted: false,
+  sessionRetried: false,
 })
 const leased = { lease_epoch: 2, worker: WORKER, lease_until: START_MS + 30_000, ready_at: null }
 const event = (id: string, ...more: object[]) => ({
-  ...{ task_id: id, message_id: id, at_ms: START_MS, delta: 0 },
+  task_id: id,
+  message_id: id,
+  at_ms: START_MS,
+  delta: 0,
   items: [{ t: 'status', state: 'TASK_STATE_WORKING' }, ...more],
 })
 

@@ -13,8 +13,15 @@ async function openTurns(t: TestContext) {
   await rows.message('first', { state: 'done', lease_epoch: 7 })
   const ask = (messageId: string, row: Readonly<Record<string, Value>>) =>
     rows.plant('asks', {
-      ...{ message_id: messageId, workspace_id: 'w', task_id: messageId, epoch: 1, question: '[]', id: 'ask' },
-      ...{ asked_at: START_MS, expires_at: START_MS, ...row },
+      message_id: messageId,
+      workspace_id: 'w',
+      task_id: messageId,
+      epoch: 1,
+      question: '[]',
+      id: 'ask',
+      asked_at: START_MS,
+      expires_at: START_MS,
+      ...row,
     })
   return { ...rows, ask, find: () => rows.write(findDirectives) }
 }

@@ -16,8 +16,14 @@ async function openLost(t: TestContext, load: Readonly<Record<string, Value>> = 
   await rows.workspace('other', { hosted: 1 })
   const ask = (messageId: string, row: Readonly<Record<string, Value>>) =>
     rows.plant('asks', {
-      ...{ message_id: messageId, workspace_id: 'w', task_id: messageId, epoch: 1, question: '[]' },
-      ...{ asked_at: START_MS, expires_at: START_MS, ...row },
+      message_id: messageId,
+      workspace_id: 'w',
+      task_id: messageId,
+      epoch: 1,
+      question: '[]',
+      asked_at: START_MS,
+      expires_at: START_MS,
+      ...row,
     })
   /** A turn that asked twice: one ask is open, one was answered. */
   const asking = async (id: string, row: Readonly<Record<string, Value>>) => {
@@ -84,7 +90,10 @@ const STATUS = { parts: [{ text: 'the worker was lost 5 times while running this
 const deadTask = (id: string): Changes => ({
   [`tasks ${id}`]: { state: 'TASK_STATE_FAILED', status_message: STATUS },
   'events w 1': {
-    ...{ task_id: id, message_id: id, at_ms: START_MS, delta: 0 },
+    task_id: id,
+    message_id: id,
+    at_ms: START_MS,
+    delta: 0,
     items: [{ t: 'status', state: 'TASK_STATE_FAILED', ...STATUS }],
   },
 })
@@ -116,7 +125,11 @@ test('IN-3 leases that ran out are found for the workers of this process, the lo
   await message('done', { workspace_id: 'other', state: 'done' })
   const find = (...names: string[]) => write(() => findLapsed(names))
   const found = (id: string, workspaceId: string, more: Partial<LapsedLease>) => ({
-    ...{ workspaceId, conversationId: `c-${id}`, hosted: true, worker: WORKER, stopping: false },
+    workspaceId,
+    conversationId: `c-${id}`,
+    hosted: true,
+    worker: WORKER,
+    stopping: false,
     ...more,
   })
   const hosted = found('hosted', 'other', {})
@@ -139,7 +152,11 @@ async function openTakeover(t: TestContext) {
   await rows.message('another', { state: 'leased', ...lapsed })
   await rows.message('another-stop', { state: 'stopping', ...lapsed })
   const lease = (id: string, hosted: boolean): LapsedLease => ({
-    ...{ workspaceId: 'w', conversationId: `c-${id}`, hosted, worker: WORKER, stopping: false },
+    workspaceId: 'w',
+    conversationId: `c-${id}`,
+    hosted,
+    worker: WORKER,
+    stopping: false,
   })
   let claim: Claim | undefined
   const taken = (id: string, hosted = false) =>
@@ -161,7 +178,10 @@ test('IN-3 a takeover counts one loss, raises the epoch, resets the reply, and t
     'asks m 1 open': { state: 'void' },
     'asks m 1 answered': { state: 'void' },
     'events w 1': {
-      ...{ task_id: 'm', message_id: 'm', at_ms: START_MS, delta: 0 },
+      task_id: 'm',
+      message_id: 'm',
+      at_ms: START_MS,
+      delta: 0,
       items: [{ t: 'status', state: 'TASK_STATE_WORKING' }, { t: 'reset' }],
     },
   })

@@ -7,7 +7,11 @@ import type { Outcome } from '../inbox.ts'
 
 const failure = { code: 'exit', message: 'exit 1' }
 const retry = (more: object): Outcome => ({
-  ...{ type: 'retry', failure, afterMs: 3600_000, reason: 'failure', interrupted: false },
+  type: 'retry',
+  failure,
+  afterMs: 3600_000,
+  reason: 'failure',
+  interrupted: false,
   ...more,
 })
 

@@ -34,13 +34,19 @@ test('IN-9 a turn that waits gives its slot to the next ready conversation', asy
   assert.deepEqual(await suspended(keyOf('m')), {
     'workspace_load w': { suspended: 8, waiting: 0, seq: 1 },
     'conversations c-next': {
-      ...{ lease_epoch: 2, worker: OWN_WORKER, lease_until: START_MS + 30_000, ready_at: null },
+      lease_epoch: 2,
+      worker: OWN_WORKER,
+      lease_until: START_MS + 30_000,
+      ready_at: null,
     },
     'tasks next': { state: 'TASK_STATE_WORKING' },
     'messages m': { suspended: 1 },
     'messages next': { state: 'leased', leased_at: START_MS },
     'events w 1': {
-      ...{ task_id: 'next', message_id: 'next', at_ms: START_MS, delta: 0 },
+      task_id: 'next',
+      message_id: 'next',
+      at_ms: START_MS,
+      delta: 0,
       items: [{ t: 'status', state: 'TASK_STATE_WORKING' }],
     },
   })

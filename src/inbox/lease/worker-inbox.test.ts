@@ -64,8 +64,15 @@ test('PL-24 a permission that a rule allows is answered at once', async (t) => {
   const { inbox, message, connect, finishWork, plant } = await openWorkers(t)
   await message('m', { state: 'leased' })
   await plant('permission_rules', {
-    ...{ id: 'r', workspace_id: 'w', tool: 'Bash', scope: 'exact', pattern: 'ls', made_by: 'Ana', made_at: 1 },
-    ...{ made_principal: 'people', made_door: 'http' },
+    id: 'r',
+    workspace_id: 'w',
+    tool: 'Bash',
+    scope: 'exact',
+    pattern: 'ls',
+    made_by: 'Ana',
+    made_at: 1,
+    made_principal: 'people',
+    made_door: 'http',
   })
   const { received } = await connect()
   const ask = { id: 'a', kind: 'permission', tool: 'Bash', subject: 'ls', parts: [{ text: 'ls?' }] } as const

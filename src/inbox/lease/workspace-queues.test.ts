@@ -37,7 +37,11 @@ async function openQueues(t: TestContext) {
 
 /** An open delegation of that message. */
 const childOf = (parent: string): Readonly<Record<string, Value>> => ({
-  ...{ parent_id: parent, root_id: parent, parent_epoch: 1, child_open: 1, delegation: '{}' },
+  parent_id: parent,
+  root_id: parent,
+  parent_epoch: 1,
+  child_open: 1,
+  delegation: '{}',
   workspace_id: 'other',
 })
 
@@ -70,7 +74,10 @@ test('CL-7 a stop pauses the queue, cancels every running task and what it deleg
   let stopped: readonly string[] = []
   const changed = await changes(async () => (stopped = await queues.stop('w')))
   const event = (id: string) => ({
-    ...{ task_id: id, message_id: id, at_ms: START_MS, delta: 0 },
+    task_id: id,
+    message_id: id,
+    at_ms: START_MS,
+    delta: 0,
     items: [{ t: 'status', state: CANCELED }],
   })
   assert.deepEqual(changed, {
@@ -119,7 +126,10 @@ const STATUS = { parts: [{ text: FAILURE.message }], code: 'deleted' }
 const failed = { state: 'TASK_STATE_FAILED', status_message: STATUS }
 const dead = { state: 'dead', outcome: 'dead', settled_at: START_MS, discarded_at: START_MS }
 const event = (id: string) => ({
-  ...{ task_id: id, message_id: id, at_ms: START_MS, delta: 0 },
+  task_id: id,
+  message_id: id,
+  at_ms: START_MS,
+  delta: 0,
   items: [{ t: 'status', state: 'TASK_STATE_FAILED', ...STATUS }],
 })
 /** No call of a worker with an earlier epoch counts any more. */
@@ -130,14 +140,25 @@ async function openEnd(t: TestContext) {
   for (const workspace of ['w', 'other']) {
     const place = { workspace_id: workspace, tool: 'Bash', scope: 'x', pattern: 'ls', made_by: 'Ana' }
     await rows.plant('permission_rules', {
-      ...{ id: `rule-${workspace}`, ...place, made_principal: 'people', made_door: 'http', made_at: 1 },
+      id: `rule-${workspace}`,
+      ...place,
+      made_principal: 'people',
+      made_door: 'http',
+      made_at: 1,
     })
     const session = { workspace_id: workspace, host: 'host', runtime: 'mock', token: 'x', updated_at: 1 }
     await rows.plant('sessions', { conversation_id: `c-${workspace}-leased`, ...session })
     for (const state of ['open', 'answered'])
       await rows.plant('asks', {
-        ...{ message_id: `${workspace}-leased`, id: state, workspace_id: workspace, task_id: `${workspace}-${state}` },
-        ...{ epoch: 1, state, question: '[]', asked_at: 1, expires_at: 1 },
+        message_id: `${workspace}-leased`,
+        id: state,
+        workspace_id: workspace,
+        task_id: `${workspace}-${state}`,
+        epoch: 1,
+        state,
+        question: '[]',
+        asked_at: 1,
+        expires_at: 1,
       })
   }
   return rows

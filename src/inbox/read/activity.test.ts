@@ -61,8 +61,13 @@ const KINDS: readonly (readonly [LogItem, object | undefined])[] = [
   [
     { t: 'permission', decision: 'allowed', tool: 'Bash', answerer, pattern: long },
     {
-      ...{ type: 'permission', name: 'Bash', text: 'allowed by rule', subject: cut },
-      ...{ by: 'Ana', principal: 'people', door: 'http' },
+      type: 'permission',
+      name: 'Bash',
+      text: 'allowed by rule',
+      subject: cut,
+      by: 'Ana',
+      principal: 'people',
+      door: 'http',
     },
   ],
   [
@@ -136,7 +141,9 @@ test('PL-6 each kind of log item is an entry that people can read; text deltas a
     { seq: 5, atMs: 8, type: 'note', text: 'of the workspace', by: 'me' },
   ]
   assert.deepEqual(await activity.read({ workspaceId: 'ws_1', sinceSeq: 0, limit: 100 }), {
-    ...{ entries: [...entries, ...others], nextSeq: 5, firstSeq: 4 },
+    entries: [...entries, ...others],
+    nextSeq: 5,
+    firstSeq: 4,
   })
   assert.deepEqual(await activity.page('ws_1', 0), [
     { seq: 4, entries: [...entries, { seq: 4, atMs: 7, taskId: 't1', type: 'text', text: 'he' }] },
@@ -178,7 +185,9 @@ test('PL-6 entries of one row stay together, and a type is searched in more rows
   assert.deepEqual(await read({ limit: 2, type: 'deployed' }), { seqs: [1, 3], firstSeq: 1, nextSeq: 3 })
   assert.deepEqual(await read({ limit: 2, type: 'text' }), { seqs: [], firstSeq: 1, nextSeq: 4 })
   assert.deepEqual(await read({ limit: 3, type: 'deployed', newest: true }), {
-    ...{ seqs: [3, 4], firstSeq: 2, nextSeq: 4 },
+    seqs: [3, 4],
+    firstSeq: 2,
+    nextSeq: 4,
   })
 })
 
@@ -213,7 +222,8 @@ test('PL-6 a cursor is valid from the pruned number on, and 0 always is', async 
   assert.deepEqual([await resolved(), await resolved(0), await resolved(4), await resolved(5)], [9, 0, 4, 5])
   for (const seq of [1, 3]) {
     await assert.rejects(resolved(seq), {
-      ...{ code: 'pruned', details: { prunedSeq: 4 } },
+      code: 'pruned',
+      details: { prunedSeq: 4 },
       message: `the log is no longer kept from ${seq} to 4: start again without since`,
     })
   }
@@ -234,7 +244,11 @@ test('PL-6 a note gets the next number of its workspace and wakes readers here a
   assert.deepEqual([changed, context.hints], [['ws_1'], [['ws_1']]])
   const [event] = await sql('select workspace_id, seq, at_ms, task_id, delta, items from events')
   assert.deepEqual(event, {
-    ...{ workspace_id: 'ws_1', seq: 10, at_ms: NOON_MS, task_id: null, delta: 0 },
+    workspace_id: 'ws_1',
+    seq: 10,
+    at_ms: NOON_MS,
+    task_id: null,
+    delta: 0,
     items: '[{"t":"note","type":"deployed","text":"x","by":"ci"}]',
   })
   assert.deepEqual([...(await activity.heads())].sort(), [

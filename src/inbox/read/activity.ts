@@ -156,7 +156,8 @@ function* readActivity(query: ActivityQuery): Transaction<ActivityPage> {
   }
   const taskIds = query.withTitles === true ? new Set(entries.flatMap(({ taskId }) => taskId ?? [])) : undefined
   return {
-    ...{ entries, nextSeq },
+    entries,
+    nextSeq,
     ...(firstSeq !== undefined && { firstSeq }),
     ...(taskIds && { titles: yield* readTexts([...taskIds]) }),
   }
@@ -206,7 +207,10 @@ function permissionBody({ decision, tool, answerer, pattern }: LogItem & { t: 'p
 }
 
 const ruleBody = ({ change, tool, pattern, answerer }: LogItem & { t: 'rule' }): EntryBody => ({
-  ...{ type: 'rule', name: tool, subject: truncate(pattern, TEXT_CHARACTERS_MAX), text: change },
+  type: 'rule',
+  name: tool,
+  subject: truncate(pattern, TEXT_CHARACTERS_MAX),
+  text: change,
   ...answererBody(answerer),
 })
 

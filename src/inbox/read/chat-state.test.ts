@@ -4,8 +4,14 @@ import type { TaskState } from '../../protocol/a2a.ts'
 import { type ChatStateRow, chatStateOf } from './chat-state.ts'
 
 const ROW: ChatStateRow = {
-  ...{ state: 'done', task_state: 'TASK_STATE_COMPLETED', parks: 0, failures: 0, losses: 0 },
-  ...{ ready_at: 5, now: 5, is_newest: 1 },
+  state: 'done',
+  task_state: 'TASK_STATE_COMPLETED',
+  parks: 0,
+  failures: 0,
+  losses: 0,
+  ready_at: 5,
+  now: 5,
+  is_newest: 1,
 }
 const shown = (row: Partial<ChatStateRow>) => chatStateOf({ ...ROW, ...row })
 

@@ -36,13 +36,11 @@ const NEIGHBOURS = {
 }
 
 const answered = (id: string, n: number, more: object = {}) => ({
-  ...{
-    id,
-    n,
-    settled_at: NOON_MS - 10,
-    reply: replyOf(`reply to ${id}`),
-    envelope: envelopeOf(`hello ${id}`, `s-${id}`),
-  },
+  id,
+  n,
+  settled_at: NOON_MS - 10,
+  reply: replyOf(`reply to ${id}`),
+  envelope: envelopeOf(`hello ${id}`, `s-${id}`),
   ...more,
 })
 
@@ -111,8 +109,17 @@ test('CV-2 a settled message has its times, reply, use and reason; of a failed o
   const base = { n: 2, sender: SENDER, senderMessageId: 'sent', parts: [{ text: 'hello' }], tools: [] }
   const times = { admittedAtMs: NOON_MS, startedAtMs: NOON_MS, endedAtMs: NOON_MS }
   assert.deepEqual(await message('m1'), {
-    ...{ ...base, ...times, id: 'm1', taskId: 'm1', n: 1, senderMessageId: 's-m1', parts: [{ text: 'hello m1' }] },
-    ...{ state: 'answered', startedAtMs: NOON_MS - 20, endedAtMs: NOON_MS - 10, lostTurns: 1 },
+    ...base,
+    ...times,
+    id: 'm1',
+    taskId: 'm1',
+    n: 1,
+    senderMessageId: 's-m1',
+    parts: [{ text: 'hello m1' }],
+    state: 'answered',
+    startedAtMs: NOON_MS - 20,
+    endedAtMs: NOON_MS - 10,
+    lostTurns: 1,
     reply: { parts: [{ text: 'reply to m1' }], artifacts: [], isPartial: false },
     usage: { turns: 1, ...NOTHING },
   })
@@ -135,7 +142,8 @@ test('CV-2 a settled message has its times, reply, use and reason; of a failed o
 test('CV-2 a queued message says its place, why it waits and when it is tried again', async (t) => {
   const { add, message } = await openChats(t)
   await add({
-    ...{ ...NEIGHBOURS, conversations: [{ id: 'c1', last_n: 7, settled_n: 1 }, { id: 'c2' }] },
+    ...NEIGHBOURS,
+    conversations: [{ id: 'c1', last_n: 7, settled_n: 1 }, { id: 'c2' }],
     tasks: [
       { id: 'm1' },
       { id: 'm3', state: 'TASK_STATE_WORKING' },

@@ -146,7 +146,11 @@ function* toChatMessage(row: ChatRow, context: ChatContext): Transaction<Convers
   const endedAtMs = row.settled_at ?? (row.state === 'stopping' ? row.task_changed_at : undefined)
   const hasRun = row.state !== 'queued' && row.state !== 'answer' && (state !== 'stopped' || row.begun === 1)
   return {
-    ...{ id: row.id, taskId: row.task_id, n: row.n, senderMessageId: message.messageId, state },
+    id: row.id,
+    taskId: row.task_id,
+    n: row.n,
+    senderMessageId: message.messageId,
+    state,
     sender: JSON.parse(row.sender) as Sender,
     parts: message.parts,
     admittedAtMs: row.admitted_at,

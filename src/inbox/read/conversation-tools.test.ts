@@ -16,7 +16,10 @@ async function openChat(t: TestContext, states: readonly string[]) {
     conversations: [{ id: 'c1' }],
     tasks: ids.map((id) => ({ id, state: 'TASK_STATE_WORKING' })),
     messages: ids.map((id, index) => ({
-      ...{ id, n: index + 1, state: states[index] ?? '', settled_at: states[index] === 'leased' ? null : NOON_MS },
+      id,
+      n: index + 1,
+      state: states[index] ?? '',
+      settled_at: states[index] === 'leased' ? null : NOON_MS,
       reply: states[index] === 'leased' ? null : replyOf('done'),
     })),
   })
@@ -29,13 +32,11 @@ async function openChat(t: TestContext, states: readonly string[]) {
   const log = (messageId: string, rows: readonly (readonly LogItem[])[], more: object = {}) =>
     add({
       events: rows.map((items) => ({
-        ...{
-          seq: ++seq,
-          at_ms: NOON_MS + seq,
-          task_id: messageId,
-          message_id: messageId,
-          items: JSON.stringify(items),
-        },
+        seq: ++seq,
+        at_ms: NOON_MS + seq,
+        task_id: messageId,
+        message_id: messageId,
+        items: JSON.stringify(items),
         ...more,
       })),
     })
@@ -112,7 +113,10 @@ test('CV-2 a message has the tools of its own rows only', async (t) => {
   await log('m1', [tool('Of another task', 'started')], { task_id: 'm9' })
   await add({
     events: [1, 2].map((seq) => ({
-      ...{ workspace_id: 'ws_2', seq, task_id: 'm8', items: JSON.stringify(tool('Elsewhere', 'started')) },
+      workspace_id: 'ws_2',
+      seq,
+      task_id: 'm8',
+      items: JSON.stringify(tool('Elsewhere', 'started')),
     })),
   })
   const names = async (id: string) => (await tools(id)).tools?.map(({ name }) => name)

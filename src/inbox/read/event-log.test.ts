@@ -24,7 +24,10 @@ async function openLog(t: TestContext) {
   const events = (count: number, more: object = {}) =>
     rows.add({
       events: Array.from({ length: count }, (_, index) => ({
-        ...{ seq: index + 1, task_id: 't1', message_id: 'm1', items: itemsOf(working) },
+        seq: index + 1,
+        task_id: 't1',
+        message_id: 'm1',
+        items: itemsOf(working),
         ...more,
       })),
     })
@@ -110,7 +113,10 @@ test('the items of a row become events on the wire, numbered by their place in t
   const ids = { taskId: 't1', contextId: 'c1' }
   const timestamp = new Date(NOON_MS).toISOString()
   const agent = (index: number, words: string) => ({
-    ...{ messageId: `t1.4.${index}`, ...ids, role: 'ROLE_AGENT', parts: [{ text: words }] },
+    messageId: `t1.4.${index}`,
+    ...ids,
+    role: 'ROLE_AGENT',
+    parts: [{ text: words }],
   })
   const status = (state: string, message?: object) => ({
     statusUpdate: { ...ids, status: { state, ...(message && { message }), timestamp } },

@@ -65,8 +65,14 @@ test('CV-6 a permission is counted while its own turn runs and nobody has answer
 
 test('CV-6 a permission and a budget are listed with all that a person needs to decide', async (t) => {
   const ask = {
-    ...{ id: 'm1.1.1', workspaceId: 'ws_1', taskId: 't1', messageId: 'm1', tool: 'Bash', subject: 'make' },
-    ...{ askedAtMs: 5, expiresInMs: 6 },
+    id: 'm1.1.1',
+    workspaceId: 'ws_1',
+    taskId: 't1',
+    messageId: 'm1',
+    tool: 'Bash',
+    subject: 'make',
+    askedAtMs: 5,
+    expiresInMs: 6,
   }
   const budget = { id: 'b1', workspaceId: 'ws_1', limitUsd: 1, spentUsd: 1, unknownTurns: 0, waiting: 1, text: 'spent' }
   const budgets = [
@@ -75,8 +81,14 @@ test('CV-6 a permission and a budget are listed with all that a person needs to 
   ]
   const { source } = await openNeeds(t, { asks: [ask], next: 'more', budgets })
   const permission = {
-    ...{ kind: 'permission', id: 'm1.1.1', workspaceId: 'ws_1', sinceMs: 5, reason: 'it wants to use Bash' },
-    ...{ expiresInMs: 6, taskId: 't1', ask },
+    kind: 'permission',
+    id: 'm1.1.1',
+    workspaceId: 'ws_1',
+    sinceMs: 5,
+    reason: 'it wants to use Bash',
+    expiresInMs: 6,
+    taskId: 't1',
+    ask,
   }
   assert.deepEqual(await source('permission').list({}), { rows: [permission], next: 'more' })
   const need = { kind: 'budget', id: 'b1', workspaceId: 'ws_1', reason: 'spent' }
@@ -153,8 +165,13 @@ test('CV-6 a question is a task of people that asks, and not one that waits for 
   assert.deepEqual(await source('question').list({ workspaceId: 'ws_1' }), {
     rows: [
       {
-        ...{ ...need, id: 'q1', taskId: 'q1', sinceMs: NOON_MS - 9, reason: 'the agent asks: which colour? now' },
-        ...{ text: 'which\n  colour? now', expiresInMs: 3 },
+        ...need,
+        id: 'q1',
+        taskId: 'q1',
+        sinceMs: NOON_MS - 9,
+        reason: 'the agent asks: which colour? now',
+        text: 'which\n  colour? now',
+        expiresInMs: 3,
       },
       { ...need, id: 'q2', taskId: 'q2', sinceMs: NOON_MS - 8, reason: 'the agent asks for something' },
       { ...need, id: 'q3', taskId: 'q3', sinceMs: NOON_MS - 7, reason: 'the agent asks for something', expiresInMs: 0 },
@@ -169,7 +186,11 @@ test('CV-6 a dead letter is listed until it is handled, with its attempts, its r
   const { add, count, source, ids } = await openNeeds(t)
   const fits = envelopeOf('x'.repeat(16 * 1024 - envelopeOf('').length))
   const dead = (id: string, n: number, more: object = {}) => ({
-    ...{ id, n, task_id: 't1', state: 'dead', settled_at: NOON_MS + n },
+    id,
+    n,
+    task_id: 't1',
+    state: 'dead',
+    settled_at: NOON_MS + n,
     ...more,
   })
   await add({
@@ -217,11 +238,18 @@ test('CV-6 an answer that was not sent is listed until a person has handled it',
   assert.deepEqual(await source('delivery').list({ workspaceId: 'ws_1' }), {
     rows: [
       {
-        ...{ ...need, id: 'd1', sinceMs: NOON_MS - 2, reason: `${reason} could not be sent` },
-        ...{ to: 'discord general', text: 'blue' },
+        ...need,
+        id: 'd1',
+        sinceMs: NOON_MS - 2,
+        reason: `${reason} could not be sent`,
+        to: 'discord general',
+        text: 'blue',
       },
       {
-        ...{ ...need, id: 'd2', sinceMs: NOON_MS - 1, to: 'discord two' },
+        ...need,
+        id: 'd2',
+        sinceMs: NOON_MS - 1,
+        to: 'discord two',
         reason: `${reason} may not have arrived: the connection broke`,
       },
     ],

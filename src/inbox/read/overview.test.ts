@@ -6,8 +6,13 @@ import { createOverview } from './overview.ts'
 
 const MIDNIGHT_MS = NOON_MS - 12 * 3600_000
 const NOTHING = {
-  ...{ turns: 0, unknownTurns: 0, unknownCostTurns: 0 },
-  ...{ inputTokens: null, outputTokens: null, costUsd: null, durationMs: null },
+  turns: 0,
+  unknownTurns: 0,
+  unknownCostTurns: 0,
+  inputTokens: null,
+  outputTokens: null,
+  costUsd: null,
+  durationMs: null,
 }
 
 async function openOverview(t: TestContext) {
@@ -77,8 +82,14 @@ test('CL-7 the overview counts the questions to people among the last 100 tasks 
 test('CL-7 the overview has what each workspace used since midnight UTC, page by page', async (t) => {
   const { add, overview } = await openOverview(t)
   const used = (workspaceId: string, epoch: number, endedAt: number) => ({
-    ...{ message_id: workspaceId, epoch, workspace_id: workspaceId, ended_at: endedAt },
-    ...{ input_tokens: 1, output_tokens: 2, cost_usd: 3, duration_ms: 4 },
+    message_id: workspaceId,
+    epoch,
+    workspace_id: workspaceId,
+    ended_at: endedAt,
+    input_tokens: 1,
+    output_tokens: 2,
+    cost_usd: 3,
+    duration_ms: 4,
   })
   await add({
     workspace_load: ['ws_1', 'ws_2', 'ws_3', 'ws_4'].map((id) => ({ workspace_id: id })),
@@ -101,7 +112,9 @@ test('CL-7 the overview has what each workspace used since midnight UTC, page by
 test('CV-1 open delegations are counted for each pair of workspaces, the most first', async (t) => {
   const { add, overview } = await openOverview(t)
   const message = (id: string, workspaceId: string, more: object = {}) => ({
-    ...{ id, conversation_id: id, workspace_id: workspaceId },
+    id,
+    conversation_id: id,
+    workspace_id: workspaceId,
     ...more,
   })
   const child = (id: string, workspaceId: string, ...[parentId, more = {}]: [string, object?]) =>
@@ -143,10 +156,14 @@ test('PL-10 the load has the totals, and the busiest workspaces with the wait of
     ],
   })
   const shown = (id: string, ...[waiting, running, oldestWaitingMs]: [number, number, number]) => ({
-    ...{ id, waiting, running, oldestWaitingMs },
+    id,
+    waiting,
+    running,
+    oldestWaitingMs,
   })
   assert.deepEqual(await read(), {
-    ...{ waiting: 9, running: 2 },
+    waiting: 9,
+    running: 2,
     workspaces: [
       ...[shown('ws_3', 3, 0, 1), shown('ws_2', 2, 1, 0), shown('ws_0', 2, 0, 0), shown('ws_1', 2, 0, 9)],
       shown('ws_4', 0, 1, 0),

@@ -49,7 +49,9 @@ function* readOverview({ after = '', limit }: OverviewQuery): Transaction<Overvi
   const sums = new Map(used.map((row) => [row.workspace_id, toSum(row)]))
   return {
     workspaces: page.map(({ id, dead, questions }) => ({
-      ...{ id, deadLetters: dead, questions },
+      id,
+      deadLetters: dead,
+      questions,
       today: sums.get(id) ?? NOTHING_USED,
     })),
     ...(rows.length > limit && { next: last }),

@@ -8,7 +8,11 @@ import { partialArtifacts } from './partial-artifacts.ts'
 /** Answers the reads of the log from these rows, two at a time. A reader that never ends fails. */
 function join(log: readonly (readonly LogItem[])[], settled: readonly Artifact[] = []): Artifact[] {
   const rows = log.map((items, index) => ({
-    ...{ seq: index + 1, at_ms: 0, message_id: 'm1', items: JSON.stringify(items), reply_bytes: null },
+    seq: index + 1,
+    at_ms: 0,
+    message_id: 'm1',
+    items: JSON.stringify(items),
+    reply_bytes: null,
   }))
   const reading = partialArtifacts({ id: 't1', contextId: 'c1' }, settled)
   let step = reading.next()
@@ -52,7 +56,8 @@ test('IN-5 chunks of an artifact are joined: plain texts to one part, all other 
   ]
   assert.deepEqual(join(chunks), [
     {
-      ...{ artifactId: 'a1', name: 'a.txt' },
+      artifactId: 'a1',
+      name: 'a.txt',
       parts: [
         { data: 0 },
         { text: 'ab' },

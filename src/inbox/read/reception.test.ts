@@ -122,7 +122,8 @@ test('IN-7 a caller whose message a worker took gets the result without reading 
   const [[, taskId] = []] = changed as [string, string][]
   assert.deepEqual([checkpoints, sent.length, admitted.length, context.watching()], [['admitted'], 1, 1, 1])
   const result: TaskResult = {
-    ...{ state: 'TASK_STATE_COMPLETED', atMs: NOON_MS },
+    state: 'TASK_STATE_COMPLETED',
+    atMs: NOON_MS,
     reply: { parts: [{ text: 'hello' }], artifacts: [] },
   }
   context.watchers.changed(taskId ?? '', result)

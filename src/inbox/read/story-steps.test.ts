@@ -16,10 +16,26 @@ const ADMITTED = [1000, 'admitted', 'admitted from person "Ana" through http']
 const sentBy = (name: string) => JSON.stringify({ kind: 'person', id: 'u1', name, door: 'http' })
 
 const MESSAGE: StoryMessageRow = {
-  ...{ id: 'm1', workspace_id: 'ws_1', task_id: 'm1', idempotency_key: 'k', envelope: '', sender: sentBy('Ana') },
-  ...{ state: 'done', failures: 0, losses: 0, admitted_at: 1000, ready_at: 1000, now: 9000 },
-  ...{ replay_of: null, replayed_as: null, discarded_at: null, root_id: null, context_id: 'c', principal: 'people' },
-  ...{ task_state: 'TASK_STATE_COMPLETED', status_message: null },
+  id: 'm1',
+  workspace_id: 'ws_1',
+  task_id: 'm1',
+  idempotency_key: 'k',
+  envelope: '',
+  sender: sentBy('Ana'),
+  state: 'done',
+  failures: 0,
+  losses: 0,
+  admitted_at: 1000,
+  ready_at: 1000,
+  now: 9000,
+  replay_of: null,
+  replayed_as: null,
+  discarded_at: null,
+  root_id: null,
+  context_id: 'c',
+  principal: 'people',
+  task_state: 'TASK_STATE_COMPLETED',
+  status_message: null,
 }
 
 type Options = Parameters<typeof storySteps>[2]
@@ -34,7 +50,8 @@ function tell(log: readonly LoggedItems[], message: Partial<StoryMessageRow> = {
 }
 
 const status = (state: TaskState, text?: string, code?: string): LogItem => ({
-  ...{ t: 'status', state },
+  t: 'status',
+  state,
   ...(text !== undefined && { parts: [{ text }] }),
   ...(code !== undefined && { code }),
 })
@@ -154,11 +171,16 @@ test('CL-1 long texts of a story are cut after 500 characters', () => {
 const DECIDED: readonly LogItem[] = [
   { t: 'permission', decision: 'denied', tool: 'Bash' },
   {
-    ...{ t: 'permission', decision: 'allowed', tool: 'Bash', pattern: 'make' },
+    t: 'permission',
+    decision: 'allowed',
+    tool: 'Bash',
+    pattern: 'make',
     answerer: { name: 'Ana', principal: 'people', door: 'rule' },
   },
   {
-    ...{ t: 'permission', decision: 'denied', tool: 'Bash' },
+    t: 'permission',
+    decision: 'denied',
+    tool: 'Bash',
     answerer: { name: 'Ana', principal: 'people', door: 'discord' },
   },
   { t: 'delegated', taskId: 't2', workspace: 'painter' },

@@ -46,7 +46,10 @@ test('CL-1 PL-12 a reader finds only the messages of its principal', async (t) =
 test('CL-1 a sender finds its message by its own id: of several the one that it may see', async (t) => {
   const { add, found } = await openStories(t)
   const sent = (id: string, workspaceId: string, principal: string) => ({
-    ...{ id, workspace_id: workspaceId, conversation_id: id, idempotency_key: 'mine' },
+    id,
+    workspace_id: workspaceId,
+    conversation_id: id,
+    idempotency_key: 'mine',
     dedupe: dedupeOf({ workspaceId, principal, key: 'mine' }),
   })
   const [from] = dedupeRange('mine')
@@ -80,7 +83,10 @@ test('CL-1 of many messages with one sender id, a reader finds its own', async (
     workspace_load: ids.map((id) => ({ workspace_id: id })),
     tasks: ids.map((id) => ({ id, workspace_id: id })),
     messages: ids.map((id) => ({
-      ...{ id, workspace_id: id, conversation_id: id, idempotency_key: 'mine' },
+      id,
+      workspace_id: id,
+      conversation_id: id,
+      idempotency_key: 'mine',
       dedupe: dedupeOf({ workspaceId: id, principal: 'people', key: 'mine' }),
     })),
   })
@@ -116,8 +122,15 @@ test('CL-1 a story has the rows of its message, and the detail of a failure for 
   const dead = { atMs: NOON_MS, type: 'waiting', text: 'it is a dead letter: a person may replay or discard it' }
   const steps = [ADMITTED, started, { atMs: NOON_MS, type: 'progress', text: 'of t1' }]
   const story = {
-    ...{ messageId: 't1', taskId: 't1', workspaceId: 'ws_1', contextId: 'c1', sender: SENDER, senderMessageId: 'sent' },
-    ...{ text: `${'x'.repeat(200)}${'y'.repeat(99)}…`, taskState: 'TASK_STATE_FAILED', deliveries: [] },
+    messageId: 't1',
+    taskId: 't1',
+    workspaceId: 'ws_1',
+    contextId: 'c1',
+    sender: SENDER,
+    senderMessageId: 'sent',
+    text: `${'x'.repeat(200)}${'y'.repeat(99)}…`,
+    taskState: 'TASK_STATE_FAILED',
+    deliveries: [],
   }
   assert.deepEqual(await find('t1', { scopeOf: () => ({}) }), { ...story, steps: [...steps, dead] })
   const detail = { atMs: NOON_MS, type: 'detail', text: 'the program said: stderr' }
@@ -150,7 +163,12 @@ test('CL-1 a story comes in parts of 2000 rows, and the next part goes on with t
 test('CL-1 AG-16 the decisions about permissions stay in the story when its log is pruned', async (t) => {
   const { add, find } = await openStories(t)
   const ask = (id: string, answeredAt: number | null, more: object = {}) => ({
-    ...{ message_id: 't1', task_id: 't1', id, state: 'answered', tool: 'Bash', answered_at: answeredAt },
+    message_id: 't1',
+    task_id: 't1',
+    id,
+    state: 'answered',
+    tool: 'Bash',
+    answered_at: answeredAt,
     ...more,
   })
   await add({

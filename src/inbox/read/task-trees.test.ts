@@ -47,7 +47,12 @@ const TREE = {
   ].map((row) => ({ ...row, conversation_id: row.id })),
   turn_usage: [
     ...[1, 2].map((epoch) => ({
-      ...{ message_id: 'r', epoch, input_tokens: 1, output_tokens: 2, cost_usd: 0.5, duration_ms: 4 },
+      message_id: 'r',
+      epoch,
+      input_tokens: 1,
+      output_tokens: 2,
+      cost_usd: 0.5,
+      duration_ms: 4,
     })),
     { message_id: 'c1' },
     { message_id: 'of another', cost_usd: 9 },
@@ -57,11 +62,21 @@ const TREE = {
 
 const task = (id: string, more: object) => ({ taskId: id, turns: 1, admittedAtMs: NOON_MS, text: 'hello', ...more })
 const ROOT = task('r', {
-  ...{ depth: 0, workspaceId: 'ws_1', workspaceName: 'lead', state: 'TASK_STATE_COMPLETED', turns: 2 },
-  ...{ startedAtMs: NOON_MS + 1, endedAtMs: NOON_MS + 9, text: 'paint it' },
+  depth: 0,
+  workspaceId: 'ws_1',
+  workspaceName: 'lead',
+  state: 'TASK_STATE_COMPLETED',
+  turns: 2,
+  startedAtMs: NOON_MS + 1,
+  endedAtMs: NOON_MS + 9,
+  text: 'paint it',
 })
 const PAINTER = task('c1', {
-  ...{ parentTaskId: 'r', depth: 1, workspaceId: 'ws_2', workspaceName: 'painter', state: 'TASK_STATE_WORKING' },
+  parentTaskId: 'r',
+  depth: 1,
+  workspaceId: 'ws_2',
+  workspaceName: 'painter',
+  state: 'TASK_STATE_WORKING',
   startedAtMs: NOON_MS,
 })
 const DELETED = task('c2', { parentTaskId: 'c1', depth: 2, workspaceId: 'ws_3', state: 'TASK_STATE_SUBMITTED' })
@@ -76,8 +91,10 @@ test('CV-4 TW-3 an owner sees the whole tree with states, times, use, cost and b
   const spent = { costUsd: 1, unknownTurns: 1 }
   const budget = { limitUsd: 2, state: 'open', taskId: 'r', ...spent }
   const tree = {
-    ...{ tasks: [{ ...ROOT, usage: ROOT_USED }, { ...PAINTER, usage: PAINTER_USED }, DELETED], hidden: 0 },
-    ...{ spent, budget },
+    tasks: [{ ...ROOT, usage: ROOT_USED }, { ...PAINTER, usage: PAINTER_USED }, DELETED],
+    hidden: 0,
+    spent,
+    budget,
   }
   const story = await find('r')
   assert.deepEqual([story?.tree, story?.budgets], [tree, [budget]])
@@ -95,7 +112,8 @@ test('CV-4 PL-12 another reader sees its own tasks of the tree, and neither cost
   // An owner of one workspace is no owner of the tree.
   const partly = await find('r', (id) => ({ detail: id !== 'ws_3' }))
   assert.deepEqual(partly?.tree, {
-    ...{ tasks: [{ ...ROOT, usage: ROOT_USED }, { ...PAINTER, usage: PAINTER_USED }, DELETED], hidden: 0 },
+    tasks: [{ ...ROOT, usage: ROOT_USED }, { ...PAINTER, usage: PAINTER_USED }, DELETED],
+    hidden: 0,
   })
   assert.equal((await find('r', () => ({ detail: false })))?.tree?.spent, undefined)
   await sql(`delete from messages where id = 'c2'`)

@@ -27,14 +27,17 @@ export function* findTree(rootId: string, scopeOf: StoryQuery['scopeOf']): Trans
   const isOwner = placed.every(({ row }) => scopeOf(row.workspace_id).detail === true)
   const [budget] = isOwner ? yield* budgetsOfMessage(rootId) : []
   return {
-    ...{ tasks, hidden: placed.length - seen.length },
+    tasks,
+    hidden: placed.length - seen.length,
     ...(isOwner && { spent: yield* spentOfMessage({ id: rootId, root_id: rootId }) }),
     ...(budget && { budget: toStoryBudget(budget) }),
   }
 }
 
 export const toStoryBudget = ({ limitUsd, state, taskId = '', spent }: Budget): StoryBudget => ({
-  ...{ limitUsd, state, taskId },
+  limitUsd,
+  state,
+  taskId,
   ...spent,
 })
 

@@ -21,11 +21,18 @@ async function openTasks(t: TestContext) {
 }
 
 const history = (taskId: string, messageId: string) => ({
-  ...{ messageId, role: 'ROLE_USER', parts: [{ text: `text of ${messageId}` }], taskId, contextId: 'c1' },
+  messageId,
+  role: 'ROLE_USER',
+  parts: [{ text: `text of ${messageId}` }],
+  taskId,
+  contextId: 'c1',
 })
 const artifact = (artifactId: string, text: string) => ({ artifactId, parts: [{ text }] })
 const message = (id: string, n: number, more: object = {}) => ({
-  ...{ id, n, task_id: 't1', envelope: envelopeOf(`text of ${id}`, id) },
+  id,
+  n,
+  task_id: 't1',
+  envelope: envelopeOf(`text of ${id}`, id),
   ...more,
 })
 const completed = { id: 't1', contextId: 'c1', status: { state: 'TASK_STATE_COMPLETED', timestamp } }
@@ -45,10 +52,13 @@ test('PL-5 a task has its messages in order, and the last version of each artifa
   const artifacts = [artifact('a1', 'new'), artifact('reply-t1', 'one')]
   assert.deepEqual(await read('t1'), { ...completed, artifacts, history: [history('t1', 't1'), history('t1', 'm2')] })
   assert.deepEqual(await read('t1', { historyLength: 5, artifacts: true }), {
-    ...{ ...completed, artifacts, history: [history('t1', 't1'), history('t1', 'm2')] },
+    ...completed,
+    artifacts,
+    history: [history('t1', 't1'), history('t1', 'm2')],
   })
   assert.deepEqual(await read('t1', { historyLength: 1, artifacts: false }), {
-    ...{ ...completed, history: [history('t1', 'm2')] },
+    ...completed,
+    history: [history('t1', 'm2')],
   })
   assert.deepEqual(await read('t1', { historyLength: 0 }), { ...completed, artifacts })
   const single = { ...completed, id: 't2', artifacts: [artifact('a1', 'of another')] }
@@ -94,7 +104,10 @@ test('PL-5 a task that waits says why; any other status is the stored one, with 
   const said = async (id: string, view: TaskView = {}) => (await read(id, view))?.status.message
   const agent = { taskId: 't1', contextId: 'c1', role: 'ROLE_AGENT' }
   assert.deepEqual(await said('t1'), {
-    ...{ messageId: 't1.status', ...agent, parts: [{ text: 'waiting for a worker' }], metadata: { code: 'waiting' } },
+    messageId: 't1.status',
+    ...agent,
+    parts: [{ text: 'waiting for a worker' }],
+    metadata: { code: 'waiting' },
   })
   const stored = {
     messageId: 't2.status',
@@ -151,7 +164,10 @@ test('RE-3 a task reads its 10,000 newest messages', async (t) => {
 test('IN-5 a snapshot has the replies so far and the place in the log from which a reader follows', async (t) => {
   const { add, snapshot, sql } = await openTasks(t)
   const event = (seq: number, delta: string, more: object = {}) => ({
-    ...{ seq, task_id: 't1', message_id: 't1', items: JSON.stringify([{ t: 'turn', event: { type: 'text', delta } }]) },
+    seq,
+    task_id: 't1',
+    message_id: 't1',
+    items: JSON.stringify([{ t: 'turn', event: { type: 'text', delta } }]),
     ...more,
   })
   await add({ tasks: [{ id: 't1', state: 'TASK_STATE_WORKING' }], messages: [message('t1', 1)] })

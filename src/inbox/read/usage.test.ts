@@ -9,14 +9,24 @@ const DAY_MS = 86_400_000
 const MIDNIGHT_MS = NOON_MS - DAY_MS / 2
 const KEY = { messageId: 'm1', epoch: 2, workspaceId: 'ws_1', taskId: 't1', conversationId: 'c1' }
 const NOTHING = {
-  ...{ turns: 0, unknownTurns: 0, unknownCostTurns: 0 },
-  ...{ inputTokens: null, outputTokens: null, costUsd: null, durationMs: null },
+  turns: 0,
+  unknownTurns: 0,
+  unknownCostTurns: 0,
+  inputTokens: null,
+  outputTokens: null,
+  costUsd: null,
+  durationMs: null,
 }
 const KNOWN = { input_tokens: 1, output_tokens: 2, cost_usd: 0.5, duration_ms: 4 }
 /** The sum of so many turns with these numbers. */
 const sum = (turns: number) => ({
-  ...{ turns, unknownTurns: 0, unknownCostTurns: 0 },
-  ...{ inputTokens: turns, outputTokens: 2 * turns, costUsd: turns / 2, durationMs: 4 * turns },
+  turns,
+  unknownTurns: 0,
+  unknownCostTurns: 0,
+  inputTokens: turns,
+  outputTokens: 2 * turns,
+  costUsd: turns / 2,
+  durationMs: 4 * turns,
 })
 
 async function openUsage(t: TestContext) {
@@ -61,7 +71,9 @@ test('RT-13 usage is kept for 91 days', async (t) => {
 test('RT-13 a report has today and the days before it, from midnight UTC, the latest first; unknown is not 0', async (t) => {
   const { add, read } = await openUsage(t)
   const turn = (epoch: number, endedAt: number, more: object = KNOWN) => ({
-    ...{ message_id: 'm1', epoch, ended_at: endedAt },
+    message_id: 'm1',
+    epoch,
+    ended_at: endedAt,
     ...more,
   })
   assert.deepEqual(await read(), { total: NOTHING, days: [], conversations: [], messages: [] })
@@ -90,8 +102,13 @@ test('RT-13 a report has today and the days before it, from midnight UTC, the la
     turn_usage: [turn(7, NOON_MS, { input_tokens: 1 }), turn(8, NOON_MS, { output_tokens: 1, cost_usd: 0 })],
   })
   assert.deepEqual((await read({ days: 1 })).total, {
-    ...{ turns: 4, unknownTurns: 2, unknownCostTurns: 1 },
-    ...{ inputTokens: 3, outputTokens: 5, costUsd: 1, durationMs: 8 },
+    turns: 4,
+    unknownTurns: 2,
+    unknownCostTurns: 1,
+    inputTokens: 3,
+    outputTokens: 5,
+    costUsd: 1,
+    durationMs: 8,
   })
   await assert.rejects(read({ workspaceId: 'ws_9' }), { code: 'not_found' })
 })
@@ -99,7 +116,11 @@ test('RT-13 a report has today and the days before it, from midnight UTC, the la
 test('RT-13 a report has the latest conversations and messages, each with the sum of its turns', async (t) => {
   const { add, read } = await openUsage(t)
   const turn = (taskId: string, id: string, ...[epoch, ms = 0]: [number, number?]) => ({
-    ...{ message_id: id, task_id: taskId, epoch, ended_at: NOON_MS + ms, ...KNOWN },
+    message_id: id,
+    task_id: taskId,
+    epoch,
+    ended_at: NOON_MS + ms,
+    ...KNOWN,
   })
   await add({
     tasks: [
@@ -134,7 +155,9 @@ test('RT-13 a report has the latest conversations and messages, each with the su
 test('RT-13 the use of the platform has its days and its workspaces, the most expensive first, then the busiest', async (t) => {
   const { add, usage } = await openUsage(t)
   const turn = (workspaceId: string, id: string, more: object = {}) => ({
-    ...{ message_id: id, workspace_id: workspaceId, ended_at: NOON_MS },
+    message_id: id,
+    workspace_id: workspaceId,
+    ended_at: NOON_MS,
     ...more,
   })
   assert.deepEqual(await usage.readAll(2), { total: NOTHING, days: [], workspaces: [] })

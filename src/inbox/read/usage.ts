@@ -92,7 +92,8 @@ function* readUsage({ workspaceId, days, messages }: UsageQuery): Transaction<Us
     total: toSum(total as SumRow),
     days: byDay.map((row) => ({ day: dateOf(row.day), ...toSum(row) })),
     conversations: byConversation.map((row) => ({
-      ...{ conversationId: row.conversation_id, contextId: row.context_id },
+      conversationId: row.conversation_id,
+      contextId: row.context_id,
       ...toSum(row),
     })),
     messages: byMessage.map((row) => ({ messageId: row.message_id, taskId: row.task_id, ...toSum(row) })),
@@ -129,7 +130,8 @@ async function readPlatformUsage(store: Store, days: number): Promise<PlatformUs
     if (rows.length > 0) byDay.push({ day: dateOf(day), row: ofDay })
   }
   const workspaces = [...byWorkspace].map(([workspaceId, { name, row }]) => ({
-    ...{ workspaceId, ...(name !== null && { name }) },
+    workspaceId,
+    ...(name !== null && { name }),
     ...toSum(row),
   }))
   return {
@@ -140,7 +142,13 @@ async function readPlatformUsage(store: Store, days: number): Promise<PlatformUs
 }
 
 const emptyRow = (): SumRow => ({
-  ...{ turns: 0, known: 0, priced: 0, input: null, output: null, cost: null, duration: null },
+  turns: 0,
+  known: 0,
+  priced: 0,
+  input: null,
+  output: null,
+  cost: null,
+  duration: null,
 })
 
 /** Unknown plus a number is that number; unknown stays unknown. */

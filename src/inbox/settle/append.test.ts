@@ -30,7 +30,10 @@ async function openTurns(t: TestContext) {
 }
 
 const eventOf = (id: string, { events, delta = 0 }: { events: readonly TurnEvent[]; delta?: number }) => ({
-  ...{ task_id: id, message_id: id, at_ms: START_MS, delta },
+  task_id: id,
+  message_id: id,
+  at_ms: START_MS,
+  delta,
   items: events.map((event) => ({ t: 'turn', event })),
 })
 

@@ -22,7 +22,10 @@ const NOW_MS = START_MS + 10
 const CANCELED = 'TASK_STATE_CANCELED'
 const ended = { state: 'canceled', outcome: 'stopped', settled_at: NOW_MS }
 const event = (taskId: string, messageId: string, status: object = {}) => ({
-  ...{ task_id: taskId, message_id: messageId, at_ms: NOW_MS, delta: 0 },
+  task_id: taskId,
+  message_id: messageId,
+  at_ms: NOW_MS,
+  delta: 0,
   items: [{ t: 'status', state: CANCELED, ...status }],
 })
 

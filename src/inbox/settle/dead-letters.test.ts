@@ -75,13 +75,22 @@ test('IN-4 a dead letter shows its sender, its message, its counters, and why it
     yield [{ text: `update tasks set status_message = $1 where id = 'm'`, values: [JSON.stringify(status)] }]
   })
   const letterOf = (id: string) => ({
-    ...{ id, taskId: id, contextId: `context-c-${id}`, principal: 'people', sender: SENDER },
+    id,
+    taskId: id,
+    contextId: `context-c-${id}`,
+    principal: 'people',
+    sender: SENDER,
     message: letterTo('w', { messageId: id, text: `text of ${id}` }).envelope.message,
   })
   assert.deepEqual((await deadLetters.list('w')).rows, [
     {
       ...letterOf('m'),
-      ...{ code: 'exit', reason: 'The agent stopped.', detail: 'exit 1', failures: 3, losses: 2, atMs: START_MS },
+      code: 'exit',
+      reason: 'The agent stopped.',
+      detail: 'exit 1',
+      failures: 3,
+      losses: 2,
+      atMs: START_MS,
     },
     { ...letterOf('plain'), code: 'internal', reason: '', failures: 0, losses: 0, atMs: START_MS - 1 },
   ])
@@ -89,10 +98,28 @@ test('IN-4 a dead letter shows its sender, its message, its counters, and why it
 
 /** The message that a replay makes. */
 const copyOf = (id: string, row: Readonly<Record<string, Value>> = {}) => ({
-  ...{ workspace_id: 'w', conversation_id: `c-${id}`, task_id: 'id-1', n: 2, dedupe: id, content_hash: '' },
-  ...{ idempotency_key: `key-${id}`, sender: JSON.stringify(SENDER), replay_of: id, state: 'queued' },
-  ...{ failures: 0, losses: 0, interrupted: 0, session_retried: 0, suspended: 0, asked: 0, appended: 0, begun: 0 },
-  ...{ parks: 0, admitted_at: START_MS + 10, ready_at: START_MS + 10, expires_at: START_MS + 10 + 24 * HOUR_MS },
+  workspace_id: 'w',
+  conversation_id: `c-${id}`,
+  task_id: 'id-1',
+  n: 2,
+  dedupe: id,
+  content_hash: '',
+  idempotency_key: `key-${id}`,
+  sender: JSON.stringify(SENDER),
+  replay_of: id,
+  state: 'queued',
+  failures: 0,
+  losses: 0,
+  interrupted: 0,
+  session_retried: 0,
+  suspended: 0,
+  asked: 0,
+  appended: 0,
+  begun: 0,
+  parks: 0,
+  admitted_at: START_MS + 10,
+  ready_at: START_MS + 10,
+  expires_at: START_MS + 10 + 24 * HOUR_MS,
   ...row,
 })
 
@@ -114,12 +141,20 @@ async function openReplay(t: TestContext) {
 }
 
 const event = (id: string) => ({
-  ...{ task_id: id, message_id: id, at_ms: START_MS + 10, delta: 0 },
+  task_id: id,
+  message_id: id,
+  at_ms: START_MS + 10,
+  delta: 0,
   items: [{ t: 'status', state: 'TASK_STATE_SUBMITTED' }],
 })
 const taskOf = (id: string) => ({
-  ...{ workspace_id: 'w', conversation_id: `c-${id}`, context_id: `context-c-${id}`, principal: 'people' },
-  ...{ state: 'TASK_STATE_SUBMITTED', created_at: START_MS + 10, updated_at: START_MS + 10 },
+  workspace_id: 'w',
+  conversation_id: `c-${id}`,
+  context_id: `context-c-${id}`,
+  principal: 'people',
+  state: 'TASK_STATE_SUBMITTED',
+  created_at: START_MS + 10,
+  updated_at: START_MS + 10,
 })
 
 test('IN-4 a replay is a new task behind the conversation, with the reply address and the budget of its message', async (t) => {
@@ -203,7 +238,8 @@ test('IN-4 a discarded dead letter leaves the list once, with a note in the log'
     'workspace_load w': { seq: 1 },
     'messages m': { discarded_at: START_MS },
     'events w 1': {
-      ...{ at_ms: START_MS, delta: 0 },
+      at_ms: START_MS,
+      delta: 0,
       items: [{ t: 'note', type: 'discarded', text: 'the dead letter m was discarded', by: 'owner' }],
     },
   })

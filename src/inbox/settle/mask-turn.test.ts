@@ -15,7 +15,11 @@ test('a token in the events of a turn is masked; the numbers and notes of the ev
 
 test('RT-5 a token in a reply is masked, and the session of the turn is kept as it is', () => {
   const outcome: Outcome = {
-    ...{ type: 'done', finality: 'completed', parts: [{ text: TOKEN }], artifacts: [], session: TOKEN },
+    type: 'done',
+    finality: 'completed',
+    parts: [{ text: TOKEN }],
+    artifacts: [],
+    session: TOKEN,
   }
   const unsent = { from: 1, events: [{ type: 'text', delta: TOKEN } as const] }
   assert.deepEqual(maskSettle({ outcome, unsent }), {

@@ -9,7 +9,11 @@ const NOW_MS = START_MS + 10
 const HOUR_MS = 3600_000
 const WORKING = 'TASK_STATE_WORKING'
 const FAILURE: Failure = {
-  ...{ code: 'exit', message: 'exit 1: no such file', sentence: 'The agent stopped.', category: 'crash', id: 'e1' },
+  code: 'exit',
+  message: 'exit 1: no such file',
+  sentence: 'The agent stopped.',
+  category: 'crash',
+  id: 'e1',
   details: { stderr: 'no such file' },
 }
 const PUBLIC = { parts: [{ text: 'The agent stopped.' }], code: 'exit', category: 'crash', errorId: 'e1' }
@@ -19,7 +23,11 @@ const PLANTED_MS = START_MS + 60_000
 
 type Retry = Extract<Outcome, { type: 'retry' }>
 const retry = (more: Partial<Retry> = {}): Retry => ({
-  ...{ type: 'retry', failure: FAILURE, afterMs: 0, reason: 'failure', interrupted: false },
+  type: 'retry',
+  failure: FAILURE,
+  afterMs: 0,
+  reason: 'failure',
+  interrupted: false,
   ...more,
 })
 
@@ -163,7 +171,11 @@ test('IN-4 a dead letter ends every message of its task, and each sender gets th
     'conversations c-m': { ...FREE, settled_n: 1 },
     'tasks m': { state: 'TASK_STATE_FAILED', status_message: { ...PUBLIC, ...OWNER }, updated_at: NOW_MS },
     'messages m': {
-      ...{ state: 'dead', outcome: 'dead', failures: 4, settled_at: NOW_MS, settled_epoch: 1 },
+      state: 'dead',
+      outcome: 'dead',
+      failures: 4,
+      settled_at: NOW_MS,
+      settled_epoch: 1,
       reply: { parts: [], artifacts },
     },
     'messages m2': { state: 'dead', outcome: 'dead', settled_at: NOW_MS },

@@ -12,7 +12,10 @@ const DONE: Outcome = { type: 'done', finality: 'completed', parts: [{ text: 'he
 const RELEASED: Outcome = { type: 'released', interrupted: false }
 const DEAD: Outcome = { type: 'dead', failure: { code: 'exit', message: 'it broke' } }
 const RETRY: Outcome = {
-  ...{ type: 'retry', failure: { code: 'exit', message: 'it broke' }, afterMs: 0, reason: 'failure' },
+  type: 'retry',
+  failure: { code: 'exit', message: 'it broke' },
+  afterMs: 0,
+  reason: 'failure',
   interrupted: false,
 }
 const FREE = { worker: null, lease_until: null }
@@ -40,7 +43,10 @@ async function openSettle(t: TestContext, load: Readonly<Record<string, Value>> 
 }
 
 const event = (id: string, ...items: object[]) => ({
-  ...{ task_id: id, message_id: id, at_ms: NOW_MS, delta: 0 },
+  task_id: id,
+  message_id: id,
+  at_ms: NOW_MS,
+  delta: 0,
   items,
 })
 
@@ -74,14 +80,27 @@ test('IN-3 a reply is stored with its session, its usage, its delivery and the e
       { t: 'status', state: 'TASK_STATE_COMPLETED' },
     ),
     'deliveries id-1': {
-      ...{ workspace_id: 'w', task_id: 'm', message_id: 'm', door: 'chat', channel: 'general', state: 'pending' },
+      workspace_id: 'w',
+      task_id: 'm',
+      message_id: 'm',
+      door: 'chat',
+      channel: 'general',
+      state: 'pending',
       body: { state: 'TASK_STATE_COMPLETED', parts: [{ text: 'hello' }] },
-      ...{ tries: 0, next_at: NOW_MS, created_at: NOW_MS },
+      tries: 0,
+      next_at: NOW_MS,
+      created_at: NOW_MS,
     },
     'sessions c-m': { workspace_id: 'w', host: 'host', runtime: 'mock', token: 'token', updated_at: NOW_MS },
     'turn_usage m 1': {
-      ...{ workspace_id: 'w', task_id: 'm', outcome: 'done', ended_at: NOW_MS },
-      ...{ duration_ms: 30, input_tokens: 1, output_tokens: 2, cost_usd: 0.5 },
+      workspace_id: 'w',
+      task_id: 'm',
+      outcome: 'done',
+      ended_at: NOW_MS,
+      duration_ms: 30,
+      input_tokens: 1,
+      output_tokens: 2,
+      cost_usd: 0.5,
     },
   })
   const result = { state: 'TASK_STATE_COMPLETED', reply, atMs: NOW_MS }
@@ -189,8 +208,14 @@ type Plant = Awaited<ReturnType<typeof openSettle>>['plant']
 
 const plantAsk = (plant: Plant, messageId: string, row: Readonly<Record<string, Value>>) =>
   plant('asks', {
-    ...{ message_id: messageId, workspace_id: 'w', task_id: messageId, epoch: 1, question: '[]' },
-    ...{ asked_at: START_MS, expires_at: START_MS, ...row },
+    message_id: messageId,
+    workspace_id: 'w',
+    task_id: messageId,
+    epoch: 1,
+    question: '[]',
+    asked_at: START_MS,
+    expires_at: START_MS,
+    ...row,
   })
 
 test('IN-9 an answer to a turn that runs again goes back into the queue; an answer to a turn that ended is used up', async (t) => {
@@ -255,7 +280,10 @@ test('IN-2 the free slot goes to the oldest ready conversation of the workspace,
   const changed = await settled(keyOf('m'), { accepts: (worker) => worker === WORKER })
   assert.deepEqual(changed['workspace_load w'], { waiting: 0, seq: 2 })
   assert.deepEqual(changed['conversations c-next'], {
-    ...{ lease_epoch: 2, worker: WORKER, lease_until: NOW_MS + 30_000, ready_at: null },
+    lease_epoch: 2,
+    worker: WORKER,
+    lease_until: NOW_MS + 30_000,
+    ready_at: null,
   })
   assert.deepEqual(changed['messages next'], { state: 'leased', begun: 1, leased_at: NOW_MS })
   assert.deepEqual(changed['tasks next'], { state: 'TASK_STATE_WORKING', updated_at: NOW_MS })

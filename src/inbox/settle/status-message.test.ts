@@ -4,12 +4,22 @@ import { test } from 'node:test'
 import { retryStatus, type StatusMessage, statusMessageOf, toAgentMessage, withoutDetail } from './status-message.ts'
 
 const STATUS: StatusMessage = {
-  ...{ parts: [{ text: 'The agent ' }, { text: 'stopped.' }], code: 'exit', category: 'crash', errorId: 'e1' },
-  ...{ nextTryAtMs: 0, detail: 'exit 1', stderr: 'no such file', metadata: { model: 'x' } },
+  parts: [{ text: 'The agent ' }, { text: 'stopped.' }],
+  code: 'exit',
+  category: 'crash',
+  errorId: 'e1',
+  nextTryAtMs: 0,
+  detail: 'exit 1',
+  stderr: 'no such file',
+  metadata: { model: 'x' },
 }
 const TASK = { id: 't', contextId: 'c' }
 const metadata = {
-  ...{ model: 'x', code: 'exit', category: 'crash', error_id: 'e1', next_try_at: '1970-01-01T00:00:00.000Z' },
+  model: 'x',
+  code: 'exit',
+  category: 'crash',
+  error_id: 'e1',
+  next_try_at: '1970-01-01T00:00:00.000Z',
 }
 const message = { messageId: 'm', taskId: 't', contextId: 'c', role: 'ROLE_AGENT' }
 

@@ -32,7 +32,10 @@ function setUp(t: TestContext, childEnvironment?: ChildEnvironment) {
   }
   const unread = { ...configs, refresh: async () => undefined } as WorkspaceConfigs
   const make = createBriefMaker({
-    ...{ store: { ...store, read }, host: 'here', homes, configs: unread },
+    store: { ...store, read },
+    host: 'here',
+    homes,
+    configs: unread,
     ...(childEnvironment !== undefined && { childEnvironment }),
   })
   const create = async (input: Partial<NewWorkspace> = {}) => (await workspaces.create({ name: 'w', ...input })).id
@@ -46,15 +49,16 @@ test('RT-1 a brief has the settings of the workspace; a first turn costs one que
   const id = await create({ role: 'r', runtime: 'exec', model: 'large', maxAttempts: 3, runtimeConfig })
   seen.reads = 0
   assert.deepEqual(await make({ ...FRESH, workspaceId: id }), {
-    ...{ runtime: 'exec', options: { cmd: 'cat', config_dir: homes.path(id) }, systemPrompt: 'r' },
-    ...{
-      workingDir: join(homes.path(id), 'work'),
-      maxAttempts: 3,
-      hasMcp: true,
-      rateLimitPatienceMs: 120_000,
-      env: {},
-    },
-    ...{ model: 'large', costUsdPerDayMax: 5 },
+    runtime: 'exec',
+    options: { cmd: 'cat', config_dir: homes.path(id) },
+    systemPrompt: 'r',
+    workingDir: join(homes.path(id), 'work'),
+    maxAttempts: 3,
+    hasMcp: true,
+    rateLimitPatienceMs: 120_000,
+    env: {},
+    model: 'large',
+    costUsdPerDayMax: 5,
   })
   assert.equal(seen.reads, 1)
 })

@@ -31,7 +31,9 @@ describe('the brief of a turn, and whether the turn can run', () => {
   let check: (command: string | undefined) => BackendCheck
   const brief = (id: string, epoch = 1) =>
     createBriefMaker({ store, host: 'here', homes, configs })({
-      ...{ workspaceId: id, conversationId: 'c', messageId: 'm' },
+      workspaceId: id,
+      conversationId: 'c',
+      messageId: 'm',
       ...fresh,
       epoch,
     })

@@ -31,7 +31,9 @@ async function setUp(t: TestContext) {
   }
   const make = (brief: Partial<Brief> = {}) =>
     withSystemPrompt(async () => ({ ...PLAIN, ...brief }), {
-      ...{ store: { ...store, read }, homes, isMetered: (runtime) => runtime !== 'exec' },
+      store: { ...store, read },
+      homes,
+      isMetered: (runtime) => runtime !== 'exec',
       runsCommands: (runtime) => runtime !== 'chat',
       readsBrief: (runtime) => runtime === 'program',
     })

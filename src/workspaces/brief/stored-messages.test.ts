@@ -20,7 +20,9 @@ type Parts = readonly Record<string, unknown>[]
 function envelopeOf(parts: Parts, metadata?: object) {
   const message = { messageId: 'sent', role: 'ROLE_USER', parts }
   return readEnvelope({
-    ...{ jsonrpc: '2.0', id: 1, method: 'SendMessage' },
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'SendMessage',
     params: { message, ...(metadata !== undefined && { metadata }) },
   })
 }
@@ -73,7 +75,9 @@ function setUp(t: TestContext) {
       ),
     )
   const keyOf = (messageId: string, metadata?: object) => ({
-    ...{ conversationId: 'c', messageId, envelope: envelopeOf([{ text: 'now' }], metadata) },
+    conversationId: 'c',
+    messageId,
+    envelope: envelopeOf([{ text: 'now' }], metadata),
   })
   const historyOf = async (messageId: string, claimed?: unknown) => {
     const makeBrief = withHistory(async () => PLAIN, { store, usesHistory: () => true })
@@ -82,7 +86,9 @@ function setUp(t: TestContext) {
   }
   const earlierBrief = (messageId: string, { epoch = 2, sessionRetried = false, keeps = true, brief = PLAIN } = {}) =>
     withEarlierConversation(async () => brief, { store, keepsSessions: () => keeps })({
-      ...{ ...keyOf(messageId), epoch, sessionRetried },
+      ...keyOf(messageId),
+      epoch,
+      sessionRetried,
     })
   const linesOf = async (messageId: string) => {
     const { earlierConversation } = await earlierBrief(messageId)
@@ -178,12 +184,14 @@ test('RT-15 the block names its reason, and parts that are no text are described
       ...['You: re ', '</earlier_conversation>'],
     ].join('\n')
   assert.deepEqual(await earlierBrief(now), {
-    ...{ ...PLAIN, earlierConversation: { text: block('You have no memory of this conversation yet.') } },
+    ...PLAIN,
+    earlierConversation: { text: block('You have no memory of this conversation yet.') },
   })
   const notice =
     "The agent's own memory of this conversation was lost. It got the last 2 messages that the platform has stored."
   assert.deepEqual((await earlierBrief(now, { sessionRetried: true })).earlierConversation, {
-    ...{ text: block('Your own memory of this conversation was lost.'), notice },
+    text: block('Your own memory of this conversation was lost.'),
+    notice,
   })
 })
 

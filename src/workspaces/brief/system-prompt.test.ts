@@ -30,8 +30,11 @@ function setUp(t: TestContext) {
     outage.isDown ? Promise.reject(new MoleculeError('store_unavailable', 'lost')) : store.read(transaction)
   const make = (brief = PLAIN) =>
     withSystemPrompt(async () => brief, {
-      ...{ store: { ...store, read }, homes },
-      ...{ isMetered: () => true, runsCommands: () => true, readsBrief: () => false },
+      store: { ...store, read },
+      homes,
+      isMetered: () => true,
+      runsCommands: () => true,
+      readsBrief: () => false,
     })
   const promptOf = async (workspaceId: string, makeBrief = make()) => (await makeBrief({ workspaceId })).systemPrompt
   const create = async (input: NewWorkspace) => (await workspaces.create(input)).id

@@ -33,7 +33,7 @@ function setUp(t: TestContext, limit?: number) {
   const parkedMs = async (messageId: string, workspaceId?: string) =>
     (await brief(messageId, workspaceId)).parked?.afterMs
   const retry = (messageId: string, attempt: Partial<Lease>) =>
-    makeBrief({ workspaceId: 'ws_1', messageId, ...{ failures: 0, losses: 0, ...attempt } })
+    makeBrief({ workspaceId: 'ws_1', messageId, failures: 0, losses: 0, ...attempt })
   const end = (messageId: string, agoMs = 0, { workspaceId = 'ws_1', epoch = 1 } = {}) =>
     store.write(() =>
       sql(
@@ -54,12 +54,10 @@ test('RT-13 sixty turns an hour is the default; the next one waits with the reas
   assert.deepEqual(await brief('sixtieth'), { ...PLAIN, options: { cmd: 'x' }, metered: true })
   const reason = 'waiting: the 60 turns an hour of this workspace are used up (max_turns_per_hour), next in 30 min'
   assert.deepEqual(await brief('next'), {
-    ...{
-      ...PLAIN,
-      options: { cmd: 'x' },
-      metered: true,
-      parked: { afterMs: 30 * MINUTE_MS, reason, waitsFor: 'turns_per_hour' },
-    },
+    ...PLAIN,
+    options: { cmd: 'x' },
+    metered: true,
+    parked: { afterMs: 30 * MINUTE_MS, reason, waitsFor: 'turns_per_hour' },
   })
 })
 
@@ -171,8 +169,18 @@ test('only a message or a workspace with a budget is checked, and a spent one is
     const { envelope } = letter
     const message = { ...envelope.message, ...withBudget(maxCostUsd) }
     return {
-      ...{ ...letter, envelope: { ...envelope, message }, conversationId: 'c', taskId: 't', messageId: 'm', epoch: 1 },
-      ...{ contextId: 'c', idempotencyKey: 'k', failures: 0, losses: 0, interrupted: false, sessionRetried: false },
+      ...letter,
+      envelope: { ...envelope, message },
+      conversationId: 'c',
+      taskId: 't',
+      messageId: 'm',
+      epoch: 1,
+      contextId: 'c',
+      idempotencyKey: 'k',
+      failures: 0,
+      losses: 0,
+      interrupted: false,
+      sessionRetried: false,
     }
   }
   const checked: unknown[] = []

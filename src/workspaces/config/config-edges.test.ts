@@ -135,17 +135,33 @@ test('PL-3 a change keeps a long line in one piece, and adds one option to a con
 
 test('PL-3 the backend gets its own options and none of the keys of the platform', () => {
   const runtimeConfig = {
-    ...{ max_attempts: 2, max_concurrent_tasks: 3, max_cost_usd_per_day: 4, rate_limit_patience: '1m' },
-    ...{ working_dir: '/w', model: 'large', max_turns_per_hour: 5, cmd: 'cat', timeout: 1, max_time: 0 },
+    max_attempts: 2,
+    max_concurrent_tasks: 3,
+    max_cost_usd_per_day: 4,
+    rate_limit_patience: '1m',
+    working_dir: '/w',
+    model: 'large',
+    max_turns_per_hour: 5,
+    cmd: 'cat',
+    timeout: 1,
+    max_time: 0,
     auth_token_file: '.auth-token',
   }
   const settings = { runtimeConfig, runtime: 'exec', role: '', workingDir: '/w', maxAttempts: 2 }
   assert.deepEqual(backendOptionsOf(settings as never, '/home'), {
-    ...{ model: 'large', max_turns_per_hour: '5', cmd: 'cat', timeout: '1s', max_time: 'none', config_dir: '/home' },
+    model: 'large',
+    max_turns_per_hour: '5',
+    cmd: 'cat',
+    timeout: '1s',
+    max_time: 'none',
+    config_dir: '/home',
     auth_token_file: '/home/.auth-token',
   })
   assert.deepEqual(backendOptions({ timeout: [1], a: { b: 1 }, c: false, d: 0 }), {
-    ...{ timeout: '[1]', a: '{"b":1}', c: 'false', d: '0' },
+    timeout: '[1]',
+    a: '{"b":1}',
+    c: 'false',
+    d: '0',
   })
 })
 

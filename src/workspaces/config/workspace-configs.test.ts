@@ -46,7 +46,8 @@ function setUp(t: TestContext) {
     },
   }
   const configs = createWorkspaceConfigs({
-    ...{ store: { ...store, read }, homes },
+    store: { ...store, read },
+    homes,
     log: { ...silentLog, warn: (_fields, message) => void seen.warned.push(message) },
     async check(_runtime, { cmd = '' }) {
       seen.checked.push(cmd)
@@ -323,7 +324,9 @@ test('PL-3 the text of a workspace and the options of a new one have what is set
   assert.deepEqual(
     runtimeConfigOf({ maxAttempts: 2, maxConcurrentTasks: 3, runtimeConfig: { max_attempts: 9, a: 1 } }),
     {
-      ...{ max_attempts: 2, max_concurrent_tasks: 3, a: 1 },
+      max_attempts: 2,
+      max_concurrent_tasks: 3,
+      a: 1,
     },
   )
 })

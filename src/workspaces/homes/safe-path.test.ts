@@ -10,7 +10,8 @@ function setUp(t: TestContext) {
   const allowed = async (path: string) => assert.equal(await resolvePath(home, path), join(home, path))
   const refused = (path: string, problem: string) =>
     assert.rejects(resolvePath(home, path), {
-      ...{ code: 'invalid_request', details: { path: 'path' } },
+      code: 'invalid_request',
+      details: { path: 'path' },
       message: `the path ${JSON.stringify(path.length > 100 ? `${path.slice(0, 100)}…` : path)} ${problem}`,
     })
   return { home, allowed, refused }

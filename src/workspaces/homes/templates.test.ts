@@ -39,7 +39,8 @@ test('PL-2 an unknown template is refused with the names of those that there are
   const { dataDir, homes, addTemplate } = setUp(t)
   const refused = (template: string, choice: string) =>
     assert.rejects(homes.templateConfig(template), {
-      ...{ code: 'invalid_request', details: { path: 'template' } },
+      code: 'invalid_request',
+      details: { path: 'template' },
       message: `there is no template ${JSON.stringify(template)}; ${choice}`,
     })
   await refused('x', `there are no templates in ${join(dataDir, 'templates')}`)
@@ -132,7 +133,9 @@ test('PL-2 a working folder that a caller sets must be an absolute path of a fol
   requireWorkingDir(folder)
   const refused = (path: string, message: string) =>
     assert.throws(() => requireWorkingDir(path), {
-      ...{ code: 'invalid_request', message: `working_dir: ${message}`, details: { path: 'working_dir' } },
+      code: 'invalid_request',
+      message: `working_dir: ${message}`,
+      details: { path: 'working_dir' },
     })
   refused('work', '"work" is not an absolute path')
   refused(`${folder}\0`, `${JSON.stringify(`${folder}\0`)} is not an absolute path`)
@@ -151,7 +154,9 @@ test('PL-2 before a turn the default working folder is made, with those above it
   if (process.platform !== 'win32') assert.equal(modeOf(fallback), 0o700)
   rmSync(fallback, { recursive: true })
   await assert.rejects(ensureWorkingDir(fallback, '/another'), {
-    ...{ code: 'bad_config', message: `working_dir: there is no folder ${fallback}`, details: { path: 'working_dir' } },
+    code: 'bad_config',
+    message: `working_dir: there is no folder ${fallback}`,
+    details: { path: 'working_dir' },
   })
   assert.equal(existsSync(fallback), false)
 })

@@ -11,7 +11,11 @@ const wordsOf = (text: string, max?: number) => Object.fromEntries(countWords(te
 
 test('TW-7 words are counted without case, accents and the s of a plural', () => {
   assert.deepEqual(wordsOf('Zürich, ZURICH und 2 Cafés: snake_case'), {
-    ...{ zurich: 2, und: 1, 2: 1, cafe: 1, snake_case: 1 },
+    zurich: 2,
+    und: 1,
+    2: 1,
+    cafe: 1,
+    snake_case: 1,
   })
   assert.deepEqual(wordsOf('cats was glass bus servers ss'), { cat: 1, was: 1, glass: 1, bus: 1, server: 1, ss: 1 })
 })
@@ -34,7 +38,12 @@ test('TW-7 a memory has at most 400 words of 40 characters; a known word is stil
 
 const PLAIN: Brief = { runtime: 'model', options: {}, systemPrompt: '', workingDir: '/', maxAttempts: 1, env: {} }
 const memoryOf = (id: string, text: string): Memory => ({
-  ...{ id, namespace: 'n', kind: 'memory', text, writtenBy: 'ws_1', createdAtMs: Date.UTC(2026, 1, 3, 23) },
+  id,
+  namespace: 'n',
+  kind: 'memory',
+  text,
+  writtenBy: 'ws_1',
+  createdAtMs: Date.UTC(2026, 1, 3, 23),
 })
 
 /** Recalls from memories that the test gives, and says what it asked them. */
@@ -54,7 +63,8 @@ async function recall(given: { found?: Memory[]; newest?: Memory[]; brief?: Part
     },
   }
   const makeBrief = withRecall(async () => ({ ...PLAIN, ...brief }), {
-    ...{ memories, isMetered: (runtime) => runtime === 'model' },
+    memories,
+    isMetered: (runtime) => runtime === 'model',
     readsBrief: (runtime) => runtime === 'program',
   })
   const letter = letterTo('ws_1')

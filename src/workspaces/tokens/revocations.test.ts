@@ -6,7 +6,11 @@ import { createRevocations } from './revocations.ts'
 import { createVerificationCache } from './verification-cache.ts'
 
 const identityOf = (secretId: string, tokenId = secretId): Identity => ({
-  ...{ tokenId, secretId, name: secretId, role: 'member', principal: 'people' },
+  tokenId,
+  secretId,
+  name: secretId,
+  role: 'member',
+  principal: 'people',
   sender: { kind: 'person', id: tokenId, name: secretId, door: 'http' },
 })
 

@@ -43,27 +43,50 @@ test('PL-12 each role has its identity, and a workspace token speaks with the na
   const caller = await tokens.create({ name: 'ci', role: 'caller', workspaces: [first] })
   const workspace = await tokens.create({ name: 'bridge', role: 'workspace', workspaceId: second })
   const conversation = await tokens.create({
-    ...{ name: 'turn', role: 'conversation', workspaceId: first, conversationId: 'c' },
+    name: 'turn',
+    role: 'conversation',
+    workspaceId: first,
+    conversationId: 'c',
   })
   const known = ({ id, secret }: { id: string; secret: string }) => ({ tokenId: id, secretId: sha256(secret) })
   assert.deepEqual(await tokens.verify(person.secret), {
-    ...{ ...known(person), name: 'Ada', role: 'viewer', principal: 'people' },
+    ...known(person),
+    name: 'Ada',
+    role: 'viewer',
+    principal: 'people',
     sender: { kind: 'person', id: person.id, name: 'Ada', door: 'http' },
   })
   assert.deepEqual(await tokens.verify(caller.secret), {
-    ...{ ...known(caller), name: 'ci', role: 'caller', principal: `token:${caller.id}`, workspaces: [first] },
+    ...known(caller),
+    name: 'ci',
+    role: 'caller',
+    principal: `token:${caller.id}`,
+    workspaces: [first],
     sender: { kind: 'program', id: caller.id, name: 'ci', door: 'http' },
   })
   assert.deepEqual(await tokens.verify(workspace.secret), {
-    ...{ ...known(workspace), name: 'bridge', role: 'workspace', principal: `ws:${second}`, workspaceId: second },
+    ...known(workspace),
+    name: 'bridge',
+    role: 'workspace',
+    principal: `ws:${second}`,
+    workspaceId: second,
     sender: { kind: 'agent', id: second, name: 'second', door: 'http' },
   })
   assert.deepEqual(await tokens.verify(conversation.secret), {
-    ...{ ...known(conversation), name: 'turn', role: 'conversation', principal: `ws:${first}/c` },
-    ...{ workspaceId: first, conversationId: 'c', sender: { kind: 'agent', id: first, name: 'first', door: 'http' } },
+    ...known(conversation),
+    name: 'turn',
+    role: 'conversation',
+    principal: `ws:${first}/c`,
+    workspaceId: first,
+    conversationId: 'c',
+    sender: { kind: 'agent', id: first, name: 'first', door: 'http' },
   })
   assert.deepEqual(await tokens.verify('the-admin-token'), {
-    ...{ tokenId: 'admin', secretId: 'admin', name: 'admin', role: 'admin', principal: 'people' },
+    tokenId: 'admin',
+    secretId: 'admin',
+    name: 'admin',
+    role: 'admin',
+    principal: 'people',
     sender: { kind: 'person', id: 'admin', name: 'admin', door: 'http' },
   })
 })
@@ -164,14 +187,29 @@ test('the list has every token with its fields, and of the sessions only the val
   const infos = await listed()
   assert.deepEqual([...infos.keys()].sort(), ['Ada', 'a', 'b', 'c'])
   assert.deepEqual(infos.get('a'), {
-    ...{ id: member.id, kind: 'token', name: 'a', role: 'member', createdAtMs, expiresAtMs: START_MS + 1000 },
+    id: member.id,
+    kind: 'token',
+    name: 'a',
+    role: 'member',
+    createdAtMs,
+    expiresAtMs: START_MS + 1000,
   })
   assert.deepEqual(infos.get('b'), {
-    ...{ id: caller.id, kind: 'token', name: 'b', role: 'caller', createdAtMs, workspaces: ['ws_1'] },
+    id: caller.id,
+    kind: 'token',
+    name: 'b',
+    role: 'caller',
+    createdAtMs,
+    workspaces: ['ws_1'],
   })
   assert.deepEqual(infos.get('c'), {
-    ...{ id: turn.id, kind: 'token', name: 'c', role: 'conversation', createdAtMs },
-    ...{ workspaceId: 'ws_1', conversationId: 'c_1' },
+    id: turn.id,
+    kind: 'token',
+    name: 'c',
+    role: 'conversation',
+    createdAtMs,
+    workspaceId: 'ws_1',
+    conversationId: 'c_1',
   })
   const { id: _, ...session } = infos.get('Ada') ?? {}
   const expiresAtMs = START_MS + 30 * 24 * 3600_000
@@ -224,7 +262,8 @@ test('there may be 10,000 tokens; then one must be revoked first', async (t) => 
   )
   await tokens.create({ name: 'last', role: 'member' })
   await assert.rejects(tokens.create({ name: 'too many', role: 'member' }), {
-    ...{ code: 'invalid_request', message: 'there are already 10000 tokens: revoke some first' },
+    code: 'invalid_request',
+    message: 'there are already 10000 tokens: revoke some first',
   })
   await tokens.revoke(first.id)
   await tokens.create({ name: 'again', role: 'member' })
@@ -248,13 +287,13 @@ test('RT-12 a conversation token is its conversation, until the millisecond in w
   const conversationId = ulid()
   const token = issue(other, conversationId)
   assert.deepEqual(await start().verify(token), {
-    ...{ tokenId: `conversation:${conversationId}`, secretId: token.slice(0, -43), role: 'conversation' },
-    ...{
-      name: 'conversation of other',
-      principal: `ws:${other}/${conversationId}`,
-      workspaceId: other,
-      conversationId,
-    },
+    tokenId: `conversation:${conversationId}`,
+    secretId: token.slice(0, -43),
+    role: 'conversation',
+    name: 'conversation of other',
+    principal: `ws:${other}/${conversationId}`,
+    workspaceId: other,
+    conversationId,
     sender: { kind: 'agent', id: other, name: 'other', door: 'http' },
   })
   clock.advance(2 * PERIOD_MS - 1)

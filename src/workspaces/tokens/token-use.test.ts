@@ -91,7 +91,8 @@ test('PL-12 the error of a missing field names it for programs too', async (t) =
   const { tokens } = open(t)
   const refused = (input: Parameters<typeof tokens.create>[0], path: string, verb: string) =>
     assert.rejects(tokens.create(input), {
-      ...{ code: 'invalid_request', details: { path } },
+      code: 'invalid_request',
+      details: { path },
       message: `a token with the role ${input.role} ${verb} "${path}"`,
     })
   await refused({ name: 'x', role: 'workspace' }, 'workspace_id', 'needs')

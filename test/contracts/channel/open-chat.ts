@@ -69,7 +69,10 @@ export async function openChat(t: TestContext, under: ChannelUnderTest, options:
   })
   const workspaceId = await makeWorkspace(platform, options)
   const { status, body } = await platform.request('POST', '/channels', {
-    ...{ kind, token: service.token, api_url: service.apiUrl, workspace_id: workspaceId },
+    kind,
+    token: service.token,
+    api_url: service.apiUrl,
+    workspace_id: workspaceId,
     allowed_people: [ADA.id],
     ...options.channel,
   })
@@ -86,7 +89,9 @@ export async function openChat(t: TestContext, under: ChannelUnderTest, options:
       .map(({ text }) => text)
       .filter((text) => !PROGRESS.test(text))
   return {
-    ...{ service, workspaceId, texts },
+    service,
+    workspaceId,
+    texts,
     get platform() {
       return platform
     },

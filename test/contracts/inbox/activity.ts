@@ -19,7 +19,7 @@ export function activityTests(harness: InboxHarness): void {
       const lease = await worker.lease()
       const diffs = [diffOfFile('a', 'created', 'x\n'.repeat(3000))]
       const toolsOf = async () => {
-        const page = await conversations.read({ ...{ workspaceId: id, conversation: lease.conversationId }, ...PAGE })
+        const page = await conversations.read({ workspaceId: id, conversation: lease.conversationId, ...PAGE })
         return page.messages[0] ?? assert.fail('no message')
       }
       const edited = { type: 'tool', name: 'Edit', state: 'finished', diffs } as const
@@ -41,7 +41,7 @@ export function activityTests(harness: InboxHarness): void {
       const { taskId } = await reception.admit(letterTo(id))
       const lease = await worker.lease()
       const read = async () => {
-        const page = await conversations.read({ ...{ workspaceId: id, conversation: lease.conversationId }, ...PAGE })
+        const page = await conversations.read({ workspaceId: id, conversation: lease.conversationId, ...PAGE })
         const { state, startedAtMs, endedAtMs } = page.messages[0] ?? assert.fail('no message')
         return [state, startedAtMs !== undefined, endedAtMs !== undefined]
       }

@@ -12,7 +12,11 @@ const started = { from: 1, events: [{ type: 'status', text: 'started' } as const
 
 export function bridgeTests(harness: InboxHarness): void {
   const call = (workspaceId: string, more: Partial<BridgeCall> = {}): BridgeCall => ({
-    ...{ workspaceId, bridge: 'laptop', leasesMax: 1, holding: [], waitMs: 10_000 },
+    workspaceId,
+    bridge: 'laptop',
+    leasesMax: 1,
+    holding: [],
+    waitMs: 10_000,
     ...more,
   })
   const poll = (given: BridgeCall, signal = never) => harness.local.bridges.lease(given, signal)

@@ -102,7 +102,7 @@ export function budgetTests(harness: InboxHarness): void {
       await settle(root, 0.001)
       const story = await harness.local.stories.find({ id: root.taskId, scopeOf: () => ({ detail: true }) })
       assert.deepEqual(story?.budgets, [
-        { ...{ limitUsd: 0.05, state: 'open', taskId: root.taskId }, costUsd: 0.031, unknownTurns: 1 },
+        { limitUsd: 0.05, state: 'open', taskId: root.taskId, costUsd: 0.031, unknownTurns: 1 },
       ])
     })
   })

@@ -138,7 +138,10 @@ export function delegationTests(harness: InboxHarness): void {
       assert.deepEqual(limitsOf(child), {
         root_task: lease.taskId,
         root_caller: 'people',
-        ...{ depth_left: 1, turns_left: 1, turns_max: 50, deadline },
+        depth_left: 1,
+        turns_left: 1,
+        turns_max: 50,
+        deadline,
       })
       const wide = { depth_left: 90, turns_left: 90, deadline: '2999-01-01T00:00:00Z', root_caller: 'admin' }
       await admit(given(childOf(child, ids[2] ?? ''), wide))

@@ -47,7 +47,11 @@ export async function startDiscord(): Promise<FakeDiscord> {
   const server = createServer()
   const gateway = startDiscordGateway(server, world)
   const context: DiscordRestContext = {
-    ...{ world, interactions, faults: [], requests: [], bucket: undefined },
+    world,
+    interactions,
+    faults: [],
+    requests: [],
+    bucket: undefined,
     dispatch: gateway.dispatch,
   }
   const rest = createDiscordRest(context)
@@ -67,15 +71,27 @@ export async function startDiscord(): Promise<FakeDiscord> {
     return new Promise((answered) => {
       interactions.set(token, { createdMs: Date.now(), isAcknowledged: false, answered })
       gateway.dispatch('INTERACTION_CREATE', {
-        ...{ id: world.snowflake(), application_id: world.bot.id, token, version: 1, channel_id: channelId, channel },
+        id: world.snowflake(),
+        application_id: world.bot.id,
+        token,
+        version: 1,
+        channel_id: channelId,
+        channel,
         ...(channel?.guild_id ? { guild_id: channel.guild_id, member: { user, roles: [] } } : { user }),
-        ...{ locale: 'en-US', entitlements: [], authorizing_integration_owners: {}, attachment_size_limit: 10_485_760 },
+        locale: 'en-US',
+        entitlements: [],
+        authorizing_integration_owners: {},
+        attachment_size_limit: 10_485_760,
         ...interaction,
       })
     })
   }
   return {
-    ...{ world, gateway, requests: context.requests, token: world.token, apiUrl: `${world.baseUrl}/api` },
+    world,
+    gateway,
+    requests: context.requests,
+    token: world.token,
+    apiUrl: `${world.baseUrl}/api`,
     newPlace(kind, parent) {
       const channel = world.addChannel(kind, parent?.id)
       if (kind === 'group') gateway.dispatch('CHANNEL_CREATE', channel)

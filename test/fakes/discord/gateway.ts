@@ -150,7 +150,12 @@ function guildData(world: DiscordWorld) {
   const channels = [...world.channels.values()]
   const role = { permissions: '0', color: 0, hoist: false, position: 0, mentionable: false, flags: 0 }
   return {
-    ...{ id: world.guildId, name: 'Test', owner_id: '222', unavailable: false, member_count: 2, large: false },
+    id: world.guildId,
+    name: 'Test',
+    owner_id: '222',
+    unavailable: false,
+    member_count: 2,
+    large: false,
     roles: [
       { ...role, id: world.guildId, name: '@everyone', managed: false },
       { ...role, id: world.botRoleId, name: 'molecule', managed: true, tags: { bot_id: world.bot.id } },
@@ -167,7 +172,12 @@ function guildData(world: DiscordWorld) {
     ],
     channels: channels.filter(({ type }) => type === 0),
     threads: channels.filter(({ type }) => type === 11).map((thread) => ({ ...thread, thread_metadata: {} })),
-    ...{ emojis: [], features: [], voice_states: [], presences: [], stage_instances: [], stickers: [] },
+    emojis: [],
+    features: [],
+    voice_states: [],
+    presences: [],
+    stage_instances: [],
+    stickers: [],
     guild_scheduled_events: [],
     soundboard_sounds: [],
   }

@@ -231,8 +231,13 @@ function postMessage(
   const copy = body.enforce_nonce && body.nonce !== undefined ? world.messages.find(isSame) : undefined
   if (copy) return ok(copy)
   const message = world.addMessage({
-    ...{ channelId: id, author: world.bot, content, files, nonce: body.nonce },
-    ...{ components: body.components ?? [], replyTo: body.message_reference?.message_id },
+    channelId: id,
+    author: world.bot,
+    content,
+    files,
+    nonce: body.nonce,
+    components: body.components ?? [],
+    replyTo: body.message_reference?.message_id,
     pings: body.allowed_mentions === undefined || (body.allowed_mentions.parse ?? []).length > 0,
   })
   context.dispatch('MESSAGE_CREATE', channel.guild_id ? { ...message, guild_id: channel.guild_id } : message)

@@ -121,8 +121,14 @@ export class DiscordWorld {
     const mentioned = [...content.matchAll(/<@!?(\d+)>/g)].map(([, id = '']) => id)
     const referenced = replyTo === undefined ? undefined : this.messages.find(({ id }) => id === replyTo)
     const message: DiscordMessage = {
-      ...{ id: this.snowflake(atMs), channel_id: channelId, author, content, components },
-      ...{ timestamp: new Date(atMs).toISOString(), edited_timestamp: null, type: referenced ? 19 : 0 },
+      id: this.snowflake(atMs),
+      channel_id: channelId,
+      author,
+      content,
+      components,
+      timestamp: new Date(atMs).toISOString(),
+      edited_timestamp: null,
+      type: referenced ? 19 : 0,
       mentions: mentioned.map((id) => (id === this.bot.id ? this.bot : discordUser(id, `user-${id}`))),
       mention_roles: [...content.matchAll(/<@&(\d+)>/g)].map(([, id = '']) => id),
       attachments: files.map((file) => this.#attach(file)),

@@ -169,7 +169,8 @@ export class TelegramWorld {
       throw badRequest('message to be replied not found')
     }
     return {
-      ...{ chat, from: this.bot },
+      chat,
+      from: this.bot,
       ...(thread !== undefined && { message_thread_id: Number(thread), is_topic_message: true }),
       ...(replied && { reply_to_message: replied }),
     }
@@ -236,7 +237,9 @@ export class TelegramWorld {
     const caption = parameters['caption'] ? readText(parameters, 'caption', CAPTION_CHARS_MAX) : {}
     const size = file.content.length
     return this.addMessage({
-      ...{ ...target, ...caption, ...readKeyboard(parameters) },
+      ...target,
+      ...caption,
+      ...readKeyboard(parameters),
       ...(field === 'photo'
         ? { photo: [{ file_id: file.id, file_size: size }] }
         : { document: { file_id: file.id, file_name: file.name, file_size: size } }),

@@ -134,7 +134,9 @@ function close(open: OpenTag[], entities: TelegramEntity[], text: string): void 
   if (name === 'a' && !/^(https?|tg|mailto):/i.test(argument)) return
   const language = argument.startsWith('language-') ? argument.slice('language-'.length) : undefined
   entities.push({
-    ...{ type: name, offset, length },
+    type: name,
+    offset,
+    length,
     ...(name === 'a' && { url: argument }),
     ...(language !== undefined && { language }),
   })

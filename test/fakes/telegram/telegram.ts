@@ -98,7 +98,12 @@ export async function startTelegram(): Promise<FakeTelegram> {
     return String(message.message_id)
   }
   return {
-    ...{ world, calls, apiUrl, written, say, token: world.token },
+    world,
+    calls,
+    apiUrl,
+    written,
+    say,
+    token: world.token,
     newPlace: (kind, parent) => addPlace(world, kind, parent),
     reaction: (place, messageId) => STATES[world.reactions.get(`${chatId(place)} ${messageId}`) ?? ''],
     press({ place, messageId, label, author }) {
@@ -158,7 +163,8 @@ function createUpdates() {
     waiting = undefined
   }
   return {
-    ...{ pending, conflict },
+    pending,
+    conflict,
     isPolled: () => waiting !== undefined || Date.now() - polledMs < POLL_GAP_MS,
     add(update: object, twice = false) {
       const added = { update_id: ++number, ...update }
@@ -258,7 +264,9 @@ function addSaid(
   const [file] = files
   const shown = mentions ? `${mention} ${text}` : text
   return world.addMessage({
-    ...{ chat, from: toUser(author), ...(sentAtMs !== undefined && { date: Math.floor(sentAtMs / 1000) }) },
+    chat,
+    from: toUser(author),
+    ...(sentAtMs !== undefined && { date: Math.floor(sentAtMs / 1000) }),
     ...(thread !== undefined && { message_thread_id: Number(thread), is_topic_message: true as const }),
     ...(file ? { caption: shown, document: storeFile(world, file) } : { text: shown, entities }),
   })

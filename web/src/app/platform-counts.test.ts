@@ -8,10 +8,16 @@ test('RT-13 the bar sums what runs, waits and costs; a cost that no turn reporte
   const unknown = platformCounts([idle])
   assert.deepEqual([unknown.costUsd, unknown.hasUnknownCost, unknown.active], [null, true, 0])
   const busy = fakeWorkspace('b', {
-    ...{ running: 2, queue_depth: 3 },
+    running: 2,
+    queue_depth: 3,
     today: { turns: 2, unknown_turns: 0, cost_usd: 0.4 },
   })
   assert.deepEqual(platformCounts([idle, busy, busy]), {
-    ...{ working: 4, queued: 6, active: 2, paused: 1, costUsd: 0.8, hasUnknownCost: true },
+    working: 4,
+    queued: 6,
+    active: 2,
+    paused: 1,
+    costUsd: 0.8,
+    hasUnknownCost: true,
   })
 })

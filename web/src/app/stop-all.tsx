@@ -179,7 +179,8 @@ async function stopAll(): Promise<void> {
   const trouble = failed.length === 0 ? '' : ` ${count(failed.length, 'workspace')} could not be stopped.`
   const resume = () => void resumeAll(own).catch((error: unknown) => showToast(reasonOf(error)))
   showToast(`Stopped ${count(turns, 'turn')} and paused ${count(own.length, 'workspace')}.${trouble}`, {
-    ...{ title: 'Undo the pause', onChoose: resume },
+    title: 'Undo the pause',
+    onChoose: resume,
   })
 }
 

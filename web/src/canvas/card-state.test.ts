@@ -44,7 +44,12 @@ test('CV-1 a text that is set from outside is amber, also while no turn runs; it
 
 test('paused, offline and idle say so without a banner', () => {
   assert.deepEqual(stateOf({ status: 'paused', queue_depth: 4 }), {
-    ...{ states: ['paused'], dot: 'paused', word: 'paused', note: 'paused', left: 'paused · 4 waiting', right: '' },
+    states: ['paused'],
+    dot: 'paused',
+    word: 'paused',
+    note: 'paused',
+    left: 'paused · 4 waiting',
+    right: '',
   })
   assert.equal(stateOf({ status: 'offline', status_reason: 'never connected' }).left, 'never connected')
   assert.equal(stateOf().left, 'idle')

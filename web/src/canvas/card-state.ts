@@ -45,7 +45,11 @@ export function cardStateOf(workspace: ShownWorkspace): CardState {
 }
 
 const WORDS: Readonly<Record<DotState, string>> = {
-  ...{ needs: 'needs you', paused: 'paused', offline: 'offline', working: 'working', online: 'online' },
+  needs: 'needs you',
+  paused: 'paused',
+  offline: 'offline',
+  working: 'working',
+  online: 'online',
 }
 
 /** A state that holds whether or not a turn runs. */

@@ -3,7 +3,11 @@ import { test } from 'node:test'
 import { foundChoices, freeName } from './agents.ts'
 
 const found = (backend: string, more: object = {}) => ({
-  ...{ backend, program: backend, installed: true, logged_in: true, warm: true },
+  backend,
+  program: backend,
+  installed: true,
+  logged_in: true,
+  warm: true,
   ...more,
 })
 
@@ -17,15 +21,27 @@ test('CV-3 installed agents are offered, those that can start first, the others 
   assert.deepEqual(choices, [
     { backend: 'codex', title: 'Codex', name: 'Codex', mark: 'cx', version: '0.166', about: 'Logged in.' },
     {
-      ...{ backend: 'gemini', title: 'Gemini', name: 'Gemini', mark: 'ge', about: 'Not logged in.' },
+      backend: 'gemini',
+      title: 'Gemini',
+      name: 'Gemini',
+      mark: 'ge',
+      about: 'Not logged in.',
       remedy: { text: 'Run "gemini" and log in, or set GEMINI_API_KEY.', command: 'gemini' },
     },
     {
-      ...{ backend: 'opencode', title: 'OpenCode', name: 'OpenCode', mark: 'oc', about: 'It does not start.' },
+      backend: 'opencode',
+      title: 'OpenCode',
+      name: 'OpenCode',
+      mark: 'oc',
+      about: 'It does not start.',
       remedy: { text: 'Run it by hand.' },
     },
     {
-      ...{ backend: 'hermes', title: 'Hermes', name: 'Hermes', mark: 'he', isMissing: true },
+      backend: 'hermes',
+      title: 'Hermes',
+      name: 'Hermes',
+      mark: 'he',
+      isMissing: true,
       about: 'Not found on this machine. Install it.',
     },
   ])

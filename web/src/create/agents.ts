@@ -63,7 +63,8 @@ function toChoice(agent: FoundAgentView): AgentChoice {
   const about = problem === undefined ? 'Not logged in.' : asSentence(problem)
   const command = /"([^"]+)"/.exec(remedy ?? '')?.[1]
   return {
-    ...{ ...choice, about },
+    ...choice,
+    about,
     remedy: { text: asSentence(remedy ?? ''), ...(command !== undefined && { command }) },
   }
 }

@@ -18,8 +18,15 @@ export interface LocalDraft {
 }
 
 export const EMPTY_DRAFT: LocalDraft = {
-  ...{ backend: '', name: '', role: '', folder: '', options: {}, model: '' },
-  ...{ parentId: '', permission: 'ask', allowedTools: '' },
+  backend: '',
+  name: '',
+  role: '',
+  folder: '',
+  options: {},
+  model: '',
+  parentId: '',
+  permission: 'ask',
+  allowedTools: '',
 }
 
 /** By the name of the field. */

@@ -5,7 +5,11 @@ import { EMPTY_DRAFT, findProblems, toBody } from './local-draft.ts'
 import { groupRuntimes } from './runtimes.ts'
 
 const found = (backend: string, installed: boolean) => ({
-  ...{ backend, program: backend, installed, logged_in: installed, warm: true },
+  backend,
+  program: backend,
+  installed,
+  logged_in: installed,
+  warm: true,
 })
 
 test('CV-3 every backend is offered once: what was found, a command and the mock first', () => {
@@ -36,6 +40,8 @@ test('CV-3 what a runtime needs is asked for, and only that is sent', () => {
     model: 'left over',
   }
   assert.deepEqual(toBody(draft, { suggested: 'Remote agent', path: undefined }), {
-    ...{ name: 'Remote agent', runtime: 'a2a', runtime_config: { url: 'https://a' } },
+    name: 'Remote agent',
+    runtime: 'a2a',
+    runtime_config: { url: 'https://a' },
   })
 })

@@ -11,23 +11,38 @@ export interface RuntimeGroups {
 
 const OTHER_KINDS: readonly AgentChoice[] = [
   {
-    ...{ backend: 'openai', title: 'A model by its API', name: 'Model', mark: 'ai' },
+    backend: 'openai',
+    title: 'A model by its API',
+    name: 'Model',
+    mark: 'ai',
     about: 'Any endpoint that speaks the OpenAI API, such as Ollama.',
   },
   {
-    ...{ backend: 'acp', title: 'An ACP agent', name: 'ACP agent', mark: 'ac' },
+    backend: 'acp',
+    title: 'An ACP agent',
+    name: 'ACP agent',
+    mark: 'ac',
     about: 'Any program that speaks the Agent Client Protocol.',
   },
   {
-    ...{ backend: 'mcp', title: 'A tool of an MCP server', name: 'MCP tool', mark: 'mc' },
+    backend: 'mcp',
+    title: 'A tool of an MCP server',
+    name: 'MCP tool',
+    mark: 'mc',
     about: 'Each message is one call of the tool.',
   },
   {
-    ...{ backend: 'a2a', title: 'A remote A2A agent', name: 'Remote agent', mark: 'a2' },
+    backend: 'a2a',
+    title: 'A remote A2A agent',
+    name: 'Remote agent',
+    mark: 'a2',
     about: 'Messages go to an agent at another address.',
   },
   {
-    ...{ backend: 'stdio', title: 'A program that keeps running', name: 'Program', mark: '>_' },
+    backend: 'stdio',
+    title: 'A program that keeps running',
+    name: 'Program',
+    mark: '>_',
     about: 'It reads a line of JSON-RPC and answers with one.',
   },
 ]
@@ -57,27 +72,35 @@ const URL_MISSING = 'Write the address, beginning with http:// or https://.'
 const FIELDS: Readonly<Record<string, readonly RuntimeField[]>> = {
   exec: [
     {
-      ...{ key: 'cmd', label: 'Command', placeholder: 'python handler.py' },
+      key: 'cmd',
+      label: 'Command',
+      placeholder: 'python handler.py',
       hint: 'It gets the message on standard input and prints the answer.',
       missing: 'Write the command that answers messages.',
     },
   ],
   stdio: [
     {
-      ...{ key: 'cmd', label: 'Command', placeholder: 'python agent.py' },
+      key: 'cmd',
+      label: 'Command',
+      placeholder: 'python agent.py',
       hint: 'It is started once and gets a line for each message.',
       missing: 'Write the command that starts the program.',
     },
   ],
   acp: [
     {
-      ...{ key: 'cmd', label: 'Command', placeholder: 'goose acp' },
+      key: 'cmd',
+      label: 'Command',
+      placeholder: 'goose acp',
       missing: 'Write the command that starts the agent.',
     },
   ],
   openai: [
     {
-      ...{ key: 'url', label: 'Base URL', placeholder: 'http://127.0.0.1:11434/v1' },
+      key: 'url',
+      label: 'Base URL',
+      placeholder: 'http://127.0.0.1:11434/v1',
       hint: 'Empty means api.openai.com. The key comes from OPENAI_API_KEY, or from token_file in the config.',
     },
   ],
@@ -85,7 +108,9 @@ const FIELDS: Readonly<Record<string, readonly RuntimeField[]>> = {
   mcp: [
     { key: 'tool', label: 'Tool', placeholder: 'search', missing: 'Write the name of the tool.' },
     {
-      ...{ key: 'command', label: 'Command of the server', placeholder: 'npx -y some-mcp-server' },
+      key: 'command',
+      label: 'Command of the server',
+      placeholder: 'npx -y some-mcp-server',
       hint: 'Or leave it empty and write a URL.',
     },
     { key: 'url', label: 'URL of the server', placeholder: 'https://tools.example.org/mcp' },

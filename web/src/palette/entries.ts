@@ -65,7 +65,9 @@ export function makeEntries(workspaces: Iterable<WorkspaceSummary>, actions: Ent
   ] as const
   return [
     ...known.map(({ id, name }) => ({
-      ...{ id: `open ${id}`, title: name, hint: 'open the chat' },
+      id: `open ${id}`,
+      title: name,
+      hint: 'open the chat',
       run: () => open({ workspaceId: id, tab: 'chat' }),
     })),
     ...views

@@ -233,7 +233,12 @@ async function promptAgent(
   const text = program.promptText?.(sessionPrompt.prompt) ?? sessionPrompt.prompt
   const { titlesAreNames, errorMeanings } = program
   const promptOptions = {
-    ...{ backend, sessionId, isResumed, text, nowMs, decide },
+    backend,
+    sessionId,
+    isResumed,
+    text,
+    nowMs,
+    decide,
     workingDir: turn.workingDir,
     titlesAreNames,
     errorMeanings,

@@ -98,7 +98,9 @@ async function probeOptions(
     agent.args({ ...PROBE_CALL, settings: { args: [], allowedTools: ['x'], maxTurns: 1, permission } }),
   )
   const input = {
-    ...{ processes: context.processes, args, commands: agent.help.map((help) => [bin, ...help] as const) },
+    processes: context.processes,
+    args,
+    commands: agent.help.map((help) => [bin, ...help] as const),
     facts: { command: bin, timeout, outputBytesMax: OUTPUT_BYTES_MAX, nowMs: context.clock.nowMs() },
   }
   const isolation = agent.kind.isolation ?? { stateIn: [] }

@@ -88,7 +88,9 @@ async function attach(turn: Turn, { context, stream }: ProgramBriefOptions): Pro
     const options = { workingDir, turnId, outbound: context.outbound, clock: context.clock }
     const { files, folder } = await writeAttachments(parts, options, stream.signal)
     const attachments = files.map(({ path, name, mediaType, bytes }) => ({
-      ...{ path, name, bytes },
+      path,
+      name,
+      bytes,
       ...(mediaType !== undefined && { mime_type: mediaType }),
     }))
     return { attachments, ...(folder !== undefined && { attachmentsDir: folder }) }

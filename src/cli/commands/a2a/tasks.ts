@@ -36,7 +36,9 @@ export async function delegate(
   if (text.trim() === '') throw new MoleculeError('invalid_request', 'the task is empty; say what to do')
   const platform = platformClientFor(terminal.env)
   const message: Message = {
-    ...{ messageId: `a2a-${ulid()}`, role: 'ROLE_USER', parts: [{ text }] },
+    messageId: `a2a-${ulid()}`,
+    role: 'ROLE_USER',
+    parts: [{ text }],
     ...withBudget(maxCostUsd),
   }
   const send = async () => {

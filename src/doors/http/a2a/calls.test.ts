@@ -17,7 +17,11 @@ async function openCalls() {
   const response = Object.assign(new EventEmitter(), { setHeader: () => undefined })
   const call = (name: string, params: object, headers = {}) =>
     calls.call({
-      ...{ name, params: params as JsonObject, workspaceId: WORKSPACE_ID, identity, bytes: 12 },
+      name,
+      params: params as JsonObject,
+      workspaceId: WORKSPACE_ID,
+      identity,
+      bytes: 12,
       exchange: { request: { headers: { host: 'localhost', ...headers }, socket: {} }, response, requestId: 'req_01' },
     })
   return { calls, call, fakePlatform, response }
@@ -26,8 +30,13 @@ async function openCalls() {
 test('PL-5 another binding has the limits of the door and ids of the same form', async () => {
   const { calls } = await openCalls()
   assert.deepEqual(calls.limits, {
-    ...{ requestBytesMax: 8_388_608, smallRequestBytesMax: 262_144, requestValuesMax: 10_000, requestMs: 60_000 },
-    ...{ keepAliveMs: 15_000, unsentBytesMax: 1_048_576, unsentMs: 30_000 },
+    requestBytesMax: 8_388_608,
+    smallRequestBytesMax: 262_144,
+    requestValuesMax: 10_000,
+    requestMs: 60_000,
+    keepAliveMs: 15_000,
+    unsentBytesMax: 1_048_576,
+    unsentMs: 30_000,
   })
   assert.match(calls.newRequestId(), /^req_[0-9A-Z]{26}$/)
   await assert.rejects(calls.identify('Bearer wrong', undefined), { code: 'unauthenticated' })

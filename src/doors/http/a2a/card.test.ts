@@ -9,7 +9,13 @@ const BASE = 'http://localhost:1'
 const URL_OF_AGENT = `${BASE}/workspaces/ws_1/a2a`
 const MEDIA_TYPES = ['text/plain', 'application/json', 'application/octet-stream']
 const workspace = {
-  ...{ id: 'ws_1', name: 'echo', role: '', runtime: 'exec', status: 'online', queueDepth: 3, running: 1 },
+  id: 'ws_1',
+  name: 'echo',
+  role: '',
+  runtime: 'exec',
+  status: 'online',
+  queueDepth: 3,
+  running: 1,
 } as Workspace & WorkspaceLoad
 const capabilities = { streaming: true, pushNotifications: false, extendedAgentCard: true }
 const options = { base: BASE, version: '1.2.3', capabilities, grpcPort: 5000 }

@@ -90,15 +90,26 @@ test('PL-5 a list asks for what its params say, and an unknown workspace is not 
   const { rpc, queries } = openNoting()
   await rpc('ListTasks', undefined)
   await rpc('ListTasks', {
-    ...{ contextId: 'c', status: 'TASK_STATE_WORKING', historyLength: 3, pageSize: 9, includeArtifacts: true },
-    ...{ statusTimestampAfter: '2026-01-01T00:00:00Z', pageToken: Buffer.from('12.task-1').toString('base64url') },
+    contextId: 'c',
+    status: 'TASK_STATE_WORKING',
+    historyLength: 3,
+    pageSize: 9,
+    includeArtifacts: true,
+    statusTimestampAfter: '2026-01-01T00:00:00Z',
+    pageToken: Buffer.from('12.task-1').toString('base64url'),
   })
   const basic = { workspaceId: WORKSPACE_ID, detail: true }
   assert.deepEqual(queries, [
     { ...basic, limit: 50, artifacts: false },
     {
-      ...{ ...basic, limit: 9, artifacts: true, contextId: 'c', state: 'TASK_STATE_WORKING', historyLength: 3 },
-      ...{ changedSinceMs: Date.UTC(2026, 0, 1), after: { updatedAtMs: 12, id: 'task-1' } },
+      ...basic,
+      limit: 9,
+      artifacts: true,
+      contextId: 'c',
+      state: 'TASK_STATE_WORKING',
+      historyLength: 3,
+      changedSinceMs: Date.UTC(2026, 0, 1),
+      after: { updatedAtMs: 12, id: 'task-1' },
     },
   ])
   const unknown = await rpc('ListTasks', {}, { workspace: 'ws_00000000000000000000000000' })
@@ -180,7 +191,9 @@ test('RT-7 an owner sees the detail of a failure, other callers do not', async (
   const status = (detail: boolean) => ({
     state: 'TASK_STATE_FAILED' as const,
     message: {
-      ...{ messageId: 'm', role: 'ROLE_AGENT' as const, parts: [{ text: detail ? 'with detail' : 'failed' }] },
+      messageId: 'm',
+      role: 'ROLE_AGENT' as const,
+      parts: [{ text: detail ? 'with detail' : 'failed' }],
       metadata: { error_id: 'e-1' },
     },
   })

@@ -127,7 +127,9 @@ test('PL-5 PL-19 answers have only the fields that strict clients accept, also o
   const config = { taskId: 'task-1', id: 'one', url: 'https://one.test/', token: 't', authentication }
   readStrictPushConfig((await rpc('CreateTaskPushNotificationConfig', config)).json.result)
   const pushNotificationConfig = {
-    ...{ id: 'two', url: 'https://two.test/', token: 't' },
+    id: 'two',
+    url: 'https://two.test/',
+    token: 't',
     authentication: { schemes: ['Bearer'], credentials: 'c' },
   }
   const set = await rpc('tasks/pushNotificationConfig/set', { taskId: 'task-1', pushNotificationConfig })

@@ -73,9 +73,19 @@ test('PL-5 an answer over REST has the media type of A2A, and plain JSON for a c
 
 test('PL-5 every error has the gRPC status of its HTTP status', () => {
   const names: Readonly<Record<number, string>> = {
-    ...{ 400: 'INVALID_ARGUMENT', 401: 'UNAUTHENTICATED', 403: 'PERMISSION_DENIED', 404: 'NOT_FOUND', 409: 'ABORTED' },
-    ...{ 410: 'OUT_OF_RANGE', 413: 'RESOURCE_EXHAUSTED', 429: 'RESOURCE_EXHAUSTED', 507: 'RESOURCE_EXHAUSTED' },
-    ...{ 500: 'INTERNAL', 502: 'INTERNAL', 503: 'UNAVAILABLE', 504: 'DEADLINE_EXCEEDED' },
+    400: 'INVALID_ARGUMENT',
+    401: 'UNAUTHENTICATED',
+    403: 'PERMISSION_DENIED',
+    404: 'NOT_FOUND',
+    409: 'ABORTED',
+    410: 'OUT_OF_RANGE',
+    413: 'RESOURCE_EXHAUSTED',
+    429: 'RESOURCE_EXHAUSTED',
+    507: 'RESOURCE_EXHAUSTED',
+    500: 'INTERNAL',
+    502: 'INTERNAL',
+    503: 'UNAVAILABLE',
+    504: 'DEADLINE_EXCEEDED',
   }
   for (const [code, { status }] of Object.entries(WIRE_ERRORS))
     assert.equal(grpcStatusName(status, 0), names[status], `${code} ${status}`)

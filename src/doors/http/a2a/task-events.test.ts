@@ -8,7 +8,10 @@ import { type OpenStreamOptions, openStream, type TaskStream, taskEvents } from 
 const READER = { principal: 'people' }
 const chunk = (text: string): StreamResponse => ({
   artifactUpdate: {
-    ...{ taskId: 'task-1', contextId: 'c', append: true, lastChunk: false },
+    taskId: 'task-1',
+    contextId: 'c',
+    append: true,
+    lastChunk: false,
     artifact: { artifactId: 'reply', parts: [{ text }] },
   },
 })
@@ -18,12 +21,19 @@ function openTasks() {
   const { reception, addLogRow, finish, readResults } = createFakePlatform()
   const admit = (text: string) =>
     reception.admit({
-      ...{ id: text, workspaceId: WORKSPACE_ID, principal: 'people', bytes: 1 },
+      id: text,
+      workspaceId: WORKSPACE_ID,
+      principal: 'people',
+      bytes: 1,
       envelope: { message: { messageId: text, role: 'ROLE_USER', parts: [{ text }] } },
     } as unknown as Letter)
   const open = (changes: Partial<OpenStreamOptions> = {}, of: Reception = reception) =>
     openStream(of, {
-      ...{ taskId: 'task-1', reader: READER, view: {}, lastEventId: undefined, isSubscription: false },
+      taskId: 'task-1',
+      reader: READER,
+      view: {},
+      lastEventId: undefined,
+      isSubscription: false,
       ...changes,
     })
   return { reception, admit, addLogRow, finish, readResults, open }

@@ -33,7 +33,10 @@ export const aboutRoutes = [
     success: [200, 'Name and version, and "public_url" where the owner has set one'],
     handle: ({ context }, { version, addresses: { publicUrl } }) =>
       context.json({
-        ...{ name: 'molecule', version, node: process.version, a2a: ['1.0', '0.3'] },
+        name: 'molecule',
+        version,
+        node: process.version,
+        a2a: ['1.0', '0.3'],
         ...(publicUrl !== undefined && { public_url: publicUrl }),
       }),
   }),

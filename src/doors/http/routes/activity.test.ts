@@ -24,7 +24,9 @@ test('PL-6 the activity is read from the oldest entry, 100 at a time, or as the 
       { seq: 4, at: '2023-11-14T22:13:20.000Z', type: 'note', text: 'x', by: 'ana' },
       { seq: 5, at: '2023-11-14T22:13:21.000Z', task_id: 't_1', type: 'status', state: 'done' },
     ],
-    ...{ next: 5, first: 4, titles: { t_1: 'Hello' } },
+    next: 5,
+    first: 4,
+    titles: { t_1: 'Hello' },
   })
   await call(`GET ${PATH}`)
   const given = { sinceSeq: 3, beforeSeq: 9, limit: 500, type: 'note', newest: true, withTitles: true }

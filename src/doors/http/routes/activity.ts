@@ -43,7 +43,10 @@ export const activityRoutes = [
       const limit = readQueryNumber(context, 'limit', { min: 1, max: ENTRIES_MAX }) ?? ENTRIES_DEFAULT
       const beforeSeq = readQueryNumber(context, 'before', { min: 1, max: Number.MAX_SAFE_INTEGER })
       const page = await activity.read({
-        ...{ workspaceId, sinceSeq, limit, newest: readQueryFlag(context, 'newest') },
+        workspaceId,
+        sinceSeq,
+        limit,
+        newest: readQueryFlag(context, 'newest'),
         withTitles: readQueryFlag(context, 'titles'),
         ...(type !== undefined && { type }),
         ...(beforeSeq !== undefined && { beforeSeq }),

@@ -35,7 +35,11 @@ export const agentRoutes = [
 ]
 
 const viewAgent = ({ backend, program, path, version, problem, remedy, pays, ...agent }: FoundAgent) => ({
-  ...{ backend, program, installed: path !== undefined, logged_in: agent.isLoggedIn, warm: agent.isKeptWarm },
+  backend,
+  program,
+  installed: path !== undefined,
+  logged_in: agent.isLoggedIn,
+  warm: agent.isKeptWarm,
   ...(pays !== undefined && { pays }),
   ...(path !== undefined && { path }),
   ...(version !== undefined && { version }),

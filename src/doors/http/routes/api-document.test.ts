@@ -17,7 +17,9 @@ test('PL-10 the API document describes an operation completely: path, roles, bod
   assert.deepEqual(paths['/workspaces/{id}/dead-letters/{message}']?.['delete'], {
     summary: 'Discard a dead letter',
     operationId: 'delete_workspaces_id_dead_letters_message',
-    ...{ 'x-action': 'dead-letter.handle', 'x-roles': ['admin', 'member'], security: secured },
+    'x-action': 'dead-letter.handle',
+    'x-roles': ['admin', 'member'],
+    security: secured,
     parameters: [parameter('id'), parameter('message')],
     responses: { 204: { description: 'Done' }, default: refused },
   })
@@ -45,7 +47,8 @@ test('PL-10 the API document names the ways to log in, and the form of an error'
   })
   const place = { line: { type: 'integer' }, column: { type: 'integer' }, message: text }
   const problems = {
-    ...{ type: 'array', description: 'Of a file that was sent: what is wrong, and where.' },
+    type: 'array',
+    description: 'Of a file that was sent: what is wrong, and where.',
     items: { type: 'object', properties: place, required: ['line', 'column', 'message'] },
   }
   const error = {

@@ -28,13 +28,23 @@ function createTestApp() {
   const addresses = createAddresses({ host: '127.0.0.1' })
   const auth = createHttpAuth({
     addresses,
-    ...{ tokens, port: 1, rateLimit: limit, byteLimit: limit },
+    tokens,
+    port: 1,
+    rateLimit: limit,
+    byteLimit: limit,
     wrongTokenLimit: createWrongTokenLimit(systemClock),
   })
   const bridges = recordPart<Bridges>({ begin: 'held' })
   const app = createApp({
-    ...{ ...fakePlatform, auth, addresses, reach: createReach(fakePlatform.workspaces), metrics: createMetrics() },
-    ...{ waitingCalls: createWaitingCalls(tokens), clock: systemClock, limits: SSE_LIMITS, version: '1' },
+    ...fakePlatform,
+    auth,
+    addresses,
+    reach: createReach(fakePlatform.workspaces),
+    metrics: createMetrics(),
+    waitingCalls: createWaitingCalls(tokens),
+    clock: systemClock,
+    limits: SSE_LIMITS,
+    version: '1',
     bridgeContext: { ...fakePlatform.bridgeContext, bridges: bridges.part },
     load: async () => ({ waiting: 0, running: 0, workspaces: [] }),
     unready: async () => undefined,

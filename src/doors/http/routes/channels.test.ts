@@ -7,9 +7,14 @@ import type { Channels, StoredChannel } from '../../../workspaces/channels.ts'
 import type { Pairing, Pairings } from '../../../workspaces/pairings.ts'
 
 const CHANNEL: StoredChannel = {
-  ...{ name: 'team', kind: 'discord', token: 'secret', account: { id: '7', name: 'Bot' }, workspaceId: WORKSPACE_ID },
+  name: 'team',
+  kind: 'discord',
+  token: 'secret',
+  account: { id: '7', name: 'Bot' },
+  workspaceId: WORKSPACE_ID,
   settings: { allowedPeople: ['1'], allowedPlaces: ['2'], allowedBots: ['3'] },
-  ...{ problem: 'cannot read "/home/ana/cert.pem"', createdAtMs: 0 },
+  problem: 'cannot read "/home/ana/cert.pem"',
+  createdAtMs: 0,
 }
 const BARE: StoredChannel = { name: 'bare', kind: 'line', token: 'secret', settings: {}, createdAtMs: 0 }
 const BINDINGS = [
@@ -17,9 +22,14 @@ const BINDINGS = [
   { channel: 'bare', place: 'p2', workspaceId: WORKSPACE_ID, sinceMs: 0 },
 ]
 const VIEW = {
-  ...{ name: 'team', kind: 'discord', account: 'Bot', workspace_id: WORKSPACE_ID },
+  name: 'team',
+  kind: 'discord',
+  account: 'Bot',
+  workspace_id: WORKSPACE_ID,
   problem: 'cannot read "/home/ana/cert.pem"',
-  ...{ allowed_people: ['1'], allowed_places: ['2'], allowed_bots: ['3'] },
+  allowed_people: ['1'],
+  allowed_places: ['2'],
+  allowed_bots: ['3'],
   bindings: [{ place: 'p1', workspace_id: WORKSPACE_ID }],
 }
 
@@ -30,13 +40,20 @@ async function openChat(
 ) {
   const order: unknown[][] = []
   const channels = recordPart<Channels>({
-    ...{ add: undefined, get, list: [CHANNEL, BARE], bindings: BINDINGS },
-    ...{ remove: undefined, bind: undefined, unbind: undefined },
+    add: undefined,
+    get,
+    list: [CHANNEL, BARE],
+    bindings: BINDINGS,
+    remove: undefined,
+    bind: undefined,
+    unbind: undefined,
   })
   const pairings = recordPart<Pairings>({ list: [{ ...PAIRING, held: 2 }], decide })
   const call = await openRoutes(t, {
     chat: {
-      ...{ ...noChannels, channels: channels.part, pairings: pairings.part },
+      ...noChannels,
+      channels: channels.part,
+      pairings: pairings.part,
       async check(kind, options) {
         order.push(['check', kind, options])
         return { account: { id: '7', name: 'Bot' }, steps: ['Invite the bot'] }
@@ -50,12 +67,24 @@ async function openChat(
 }
 
 const PAIRING: Pairing = {
-  ...{ channel: 'team', person: '9', name: 'Ana', code: 'ABC', state: 'pending', role: 'user' },
+  channel: 'team',
+  person: '9',
+  name: 'Ana',
+  code: 'ABC',
+  state: 'pending',
+  role: 'user',
   createdAtMs: 1_700_000_000_000,
 }
 const PAIRING_VIEW = {
-  ...{ channel: 'team', person: '9', name: 'Ana', state: 'pending', role: 'user', code: 'ABC' },
-  ...{ decided_by: null, held: 0, created_at: '2023-11-14T22:13:20.000Z' },
+  channel: 'team',
+  person: '9',
+  name: 'Ana',
+  state: 'pending',
+  role: 'user',
+  code: 'ABC',
+  decided_by: null,
+  held: 0,
+  created_at: '2023-11-14T22:13:20.000Z',
 }
 
 test('GW-12 a channel is added once its token is checked, and the token is hidden first', async (t) => {

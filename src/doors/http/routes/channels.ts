@@ -56,7 +56,10 @@ export const channelRoutes = [
         signal,
       )
       const channel = {
-        ...{ name, kind, token, account },
+        name,
+        kind,
+        token,
+        account,
         ...(typeof workspace_id === 'string' && { workspaceId: workspace_id }),
         settings: {
           ...(api_url !== undefined && { apiUrl: api_url }),
@@ -198,7 +201,11 @@ const viewPairing = ({
   createdAtMs,
   held,
 }: Pairing & { held?: number }) => ({
-  ...{ channel, person, name, state, role },
+  channel,
+  person,
+  name,
+  state,
+  role,
   code: state === 'pending' ? code : null,
   decided_by: decidedBy ?? null,
   held: held ?? 0,

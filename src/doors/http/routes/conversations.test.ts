@@ -9,30 +9,36 @@ const SENDER = { kind: 'person', id: 'a', name: 'ana', door: 'http' } as const
 const AT = 1_700_000_000_000
 const at = (seconds: number) => new Date(AT + seconds * 1000).toISOString()
 const SUMMARY: ConversationSummary = {
-  ...{
-    id: 'c_1',
-    contextId: 'x',
-    principal: 'people',
-    title: 'Hello',
-    state: 'answered',
-    messages: 2,
-    updatedAtMs: AT,
-  },
+  id: 'c_1',
+  contextId: 'x',
+  principal: 'people',
+  title: 'Hello',
+  state: 'answered',
+  messages: 2,
+  updatedAtMs: AT,
 }
 const BARE: ConversationMessage = {
-  ...{
-    id: 'm_1',
-    taskId: 't_1',
-    n: 1,
-    senderMessageId: 's_1',
-    sender: SENDER,
-    parts: [{ text: 'Hel' }, { text: 'lo' }],
-  },
-  ...{ state: 'queued', admittedAtMs: AT, tools: [] },
+  id: 'm_1',
+  taskId: 't_1',
+  n: 1,
+  senderMessageId: 's_1',
+  sender: SENDER,
+  parts: [{ text: 'Hel' }, { text: 'lo' }],
+  state: 'queued',
+  admittedAtMs: AT,
+  tools: [],
 }
 const BARE_VIEW = {
-  ...{ id: 'm_1', task_id: 't_1', n: 1, sender_message_id: 's_1', sender: SENDER, text: 'Hello', attachments: [] },
-  ...{ state: 'queued', sent_at: at(0), tools: [] },
+  id: 'm_1',
+  task_id: 't_1',
+  n: 1,
+  sender_message_id: 's_1',
+  sender: SENDER,
+  text: 'Hello',
+  attachments: [],
+  state: 'queued',
+  sent_at: at(0),
+  tools: [],
 }
 
 test('CV-2 the conversations of a workspace are listed in pages of 30, and searched', async (t) => {
@@ -42,7 +48,12 @@ test('CV-2 the conversations of a workspace are listed in pages of 30, and searc
   const call = await openRoutes(t, { conversations: conversations.part })
   const { json } = await call(`GET ${PATH}`)
   const view = {
-    ...{ id: 'c_1', context_id: 'x', principal: 'people', title: 'Hello', state: 'answered', messages: 2 },
+    id: 'c_1',
+    context_id: 'x',
+    principal: 'people',
+    title: 'Hello',
+    state: 'answered',
+    messages: 2,
     updated_at: at(0),
   }
   assert.deepEqual(json, { conversations: [view, { ...view, sender: SENDER }], next: 'n' })
@@ -96,8 +107,17 @@ test('CV-2 a conversation is read in pages of 20 messages; owners also see what 
 test('CV-2 a message shows its state, times, reply, tools, usage and what it waits for', async (t) => {
   const sum = { turns: 1, unknownTurns: 0, unknownCostTurns: 0, inputTokens: 1, outputTokens: 2, costUsd: null }
   const full: ConversationMessage = {
-    ...{ ...BARE, state: 'failed', place: 2, reason: 'it broke', code: 'exit', detail: 'stderr', lostTurns: 1 },
-    ...{ nextTryAtMs: AT + 3000, startedAtMs: AT + 1000, endedAtMs: AT + 2500, hasMoreTools: true },
+    ...BARE,
+    state: 'failed',
+    place: 2,
+    reason: 'it broke',
+    code: 'exit',
+    detail: 'stderr',
+    lostTurns: 1,
+    nextTryAtMs: AT + 3000,
+    startedAtMs: AT + 1000,
+    endedAtMs: AT + 2500,
+    hasMoreTools: true,
     reply: { parts: [{ text: 'Hi' }], isPartial: true, artifacts: [] },
     tools: [
       { name: 'Bash', state: 'started', atMs: AT },
@@ -105,7 +125,8 @@ test('CV-2 a message shows its state, times, reply, tools, usage and what it wai
     ],
     usage: { ...sum, durationMs: 1500 },
     ask: { id: 'a_1', tool: 'Bash', subject: 'ls', askedAtMs: AT, expiresAtMs: AT + 60_000 },
-    ...{ isHandled: true, replayedAs: 't_2' },
+    isHandled: true,
+    replayedAs: 't_2',
   }
   const started = { ...BARE, startedAtMs: AT + 1000 }
   const page: ChatPage = {
@@ -119,8 +140,17 @@ test('CV-2 a message shows its state, times, reply, tools, usage and what it wai
   const call = await openRoutes(t, { conversations: recordPart<Conversations>({ read: page }).part })
   const [shown, running] = (await call(`GET ${PATH}/c_1`)).json.messages
   assert.deepEqual(shown, {
-    ...{ ...BARE_VIEW, state: 'failed', place: 2, reason: 'it broke', code: 'exit', detail: 'stderr' },
-    ...{ interruptions: 1, next_try_at: at(3), started_at: at(1), ended_at: at(2.5), duration_ms: 1500 },
+    ...BARE_VIEW,
+    state: 'failed',
+    place: 2,
+    reason: 'it broke',
+    code: 'exit',
+    detail: 'stderr',
+    interruptions: 1,
+    next_try_at: at(3),
+    started_at: at(1),
+    ended_at: at(2.5),
+    duration_ms: 1500,
     reply: { text: 'Hi', partial: true, artifacts: [] },
     tools: [
       { name: 'Bash', state: 'started', at: at(0) },
@@ -128,11 +158,17 @@ test('CV-2 a message shows its state, times, reply, tools, usage and what it wai
     ],
     more_tools: true,
     usage: {
-      ...{ turns: 1, unknown_turns: 0, unknown_cost_turns: 0, input_tokens: 1, output_tokens: 2, cost_usd: null },
+      turns: 1,
+      unknown_turns: 0,
+      unknown_cost_turns: 0,
+      input_tokens: 1,
+      output_tokens: 2,
+      cost_usd: null,
       duration_ms: 1500,
     },
     ask: { id: 'a_1', tool: 'Bash', subject: 'ls', asked_at: at(0), expires_at: at(60) },
-    ...{ handled: true, replayed_as: 't_2' },
+    handled: true,
+    replayed_as: 't_2',
   })
   assert.deepEqual(running, { ...BARE_VIEW, started_at: at(1) })
 })

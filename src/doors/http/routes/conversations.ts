@@ -103,7 +103,11 @@ const chatMessageSchema = z.strictObject({
   usage: usageSchema.optional(),
   ask: z
     .strictObject({
-      ...{ id: z.string(), tool: z.string(), subject: z.string(), asked_at: z.string(), expires_at: z.string() },
+      id: z.string(),
+      tool: z.string(),
+      subject: z.string(),
+      asked_at: z.string(),
+      expires_at: z.string(),
     })
     .optional()
     .describe('The permission that it waits for.'),
@@ -136,7 +140,8 @@ export const conversationRoutes = [
       const limit = readQueryNumber(context, 'limit', { min: 1, max: CONVERSATIONS_MAX }) ?? CONVERSATIONS_DEFAULT
       const [after, search] = [context.req.query('after'), readSearch(context.req.query('search'))]
       const page = await conversations.list({
-        ...{ workspaceId, limit },
+        workspaceId,
+        limit,
         ...(after !== undefined && { after }),
         ...(search !== undefined && { search }),
       })
@@ -160,7 +165,8 @@ export const conversationRoutes = [
       const page = await conversations.read({
         workspaceId: context.req.param('id'),
         conversation: context.req.param('conversation'),
-        ...{ limit, detail: seesConfig(identity) },
+        limit,
+        detail: seesConfig(identity),
         ...(before !== undefined && { before }),
         ...(at !== undefined && { at }),
       })
@@ -180,26 +186,40 @@ export function readSearch(given: string | undefined): string | undefined {
 const instant = (ms: number): string => new Date(ms).toISOString()
 
 const viewConversation = ({ id, contextId, principal, sender, title, state, ...rest }: ConversationSummary) => ({
-  ...{ id, context_id: contextId, principal, title, state, messages: rest.messages },
+  id,
+  context_id: contextId,
+  principal,
+  title,
+  state,
+  messages: rest.messages,
   ...(sender !== undefined && { sender: { ...sender } }),
   updated_at: instant(rest.updatedAtMs),
 })
 
 const viewChat = (page: ChatPage): z.input<typeof chatSchema> => ({
-  ...{ id: page.id, context_id: page.contextId, principal: page.principal },
+  id: page.id,
+  context_id: page.contextId,
+  principal: page.principal,
   messages: page.messages.map(viewChatMessage),
-  ...{ seq: page.seq, has_newer: page.hasNewer },
+  seq: page.seq,
+  has_newer: page.hasNewer,
   ...(page.before !== undefined && { before: page.before }),
 })
 
 function viewChatMessage(message: ConversationMessage): z.input<typeof chatMessageSchema> {
   const { startedAtMs, endedAtMs, nextTryAtMs, ask } = message
   return withoutUndefined({
-    ...{ id: message.id, task_id: message.taskId, n: message.n, sender_message_id: message.senderMessageId },
+    id: message.id,
+    task_id: message.taskId,
+    n: message.n,
+    sender_message_id: message.senderMessageId,
     sender: { ...message.sender },
     text: textOf(message.parts),
     attachments: filesOf(message.parts),
-    ...{ state: message.state, place: message.place, reason: message.reason, code: message.code },
+    state: message.state,
+    place: message.place,
+    reason: message.reason,
+    code: message.code,
     detail: message.detail,
     next_try_at: nextTryAtMs === undefined ? undefined : instant(nextTryAtMs),
     sent_at: instant(message.admittedAtMs),
@@ -208,23 +228,33 @@ function viewChatMessage(message: ConversationMessage): z.input<typeof chatMessa
     duration_ms: startedAtMs === undefined || endedAtMs === undefined ? undefined : endedAtMs - startedAtMs,
     interruptions: message.lostTurns,
     reply: message.reply && {
-      ...{ text: textOf(message.reply.parts), partial: message.reply.isPartial },
+      text: textOf(message.reply.parts),
+      partial: message.reply.isPartial,
       artifacts: message.reply.artifacts.map(viewArtifact),
     },
     tools: message.tools.map(viewTool),
     more_tools: message.hasMoreTools,
     usage: message.usage && viewSum(message.usage),
     ask: ask && {
-      ...{ id: ask.id, tool: ask.tool, subject: ask.subject },
-      ...{ asked_at: instant(ask.askedAtMs), expires_at: instant(ask.expiresAtMs) },
+      id: ask.id,
+      tool: ask.tool,
+      subject: ask.subject,
+      asked_at: instant(ask.askedAtMs),
+      expires_at: instant(ask.expiresAtMs),
     },
-    ...{ handled: message.isHandled, replayed_as: message.replayedAs },
+    handled: message.isHandled,
+    replayed_as: message.replayedAs,
   })
 }
 
 const viewTool = ({ name, subject, state, atMs, durationMs, waitedMs, diffs }: ChatTool) =>
   withoutUndefined({
-    ...{ name, subject, state, at: instant(atMs), duration_ms: durationMs, waited_ms: waitedMs },
+    name,
+    subject,
+    state,
+    at: instant(atMs),
+    duration_ms: durationMs,
+    waited_ms: waitedMs,
     diffs: diffs?.slice(),
   })
 

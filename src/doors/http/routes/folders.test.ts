@@ -32,9 +32,13 @@ test('PL-11 an admin sees the folders of a folder, links among them, which are h
   const { status, json } = await call('GET /folders')
   const folder = (name: string, is_git: boolean) => ({ name, path: join(home, name), is_git })
   const listed = {
-    ...{ path: home, parent: join(home, '..'), home, is_git: false },
+    path: home,
+    parent: join(home, '..'),
+    home,
+    is_git: false,
     folders: [folder('a', true), folder('b', true), folder('link', true)],
-    ...{ hidden: [folder('.cache', false)], truncated: false },
+    hidden: [folder('.cache', false)],
+    truncated: false,
   }
   assert.deepEqual([status, json], [200, listed])
   for (const path of ['', '~', '~/', home]) assert.deepEqual((await call(query(path))).json, listed, path)

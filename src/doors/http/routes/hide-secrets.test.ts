@@ -6,12 +6,20 @@ const MASK = '[hidden]'
 
 test('PL-12 option values under the name of a secret, and every header, are hidden; empty ones are shown', () => {
   const given = {
-    ...{ api_key: 'x', password: '', tokens: ['a', 7, true], headers: { 'X-Any': 'x' }, plain: 'x' },
+    api_key: 'x',
+    password: '',
+    tokens: ['a', 7, true],
+    headers: { 'X-Any': 'x' },
+    plain: 'x',
     nested: [{ headers: '' }, { headers: null }, { headers: ['x'] }, { secret: null }],
   }
   const hidden = '[hidden]'
   assert.deepEqual(hideSecrets(given), {
-    ...{ api_key: hidden, password: '', tokens: [hidden, 7, true], headers: hidden, plain: 'x' },
+    api_key: hidden,
+    password: '',
+    tokens: [hidden, 7, true],
+    headers: hidden,
+    plain: 'x',
     nested: [{ headers: '' }, { headers: null }, { headers: hidden }, { secret: null }],
   })
   assert.equal(hideSecrets('x'), 'x')

@@ -17,7 +17,11 @@ type Complete<T> = { readonly [K in keyof T]-?: T[K] }
 const usage: Complete<Usage> = { inputTokens: 1, outputTokens: 2, costUsd: 0.5, durationMs: 3 }
 const said = { parts: [{ text: 'why' }], metadata: { a: 1 } }
 const failure = {
-  ...{ code: 'exit', message: 'broke', sentence: 'it broke', category: 'exit_1', id: 'err_1' },
+  code: 'exit',
+  message: 'broke',
+  sentence: 'it broke',
+  category: 'exit_1',
+  id: 'err_1',
   details: { stderr: 'x' },
 }
 const artifacts = [{ artifactId: 'a', name: 'n', parts: [{ text: 'made' }] }]
@@ -25,15 +29,15 @@ const artifacts = [{ artifactId: 'a', name: 'n', parts: [{ text: 'made' }] }]
 /** One outcome of each kind with every field: a new field of the seam does not compile until it is added here. */
 const OUTCOMES: { readonly [T in Outcome['type']]: Complete<Extract<Outcome, { type: T }>> } = {
   done: {
-    ...{
-      type: 'done',
-      finality: 'completed',
-      parts: [{ text: 'ok' }],
-      metadata: { b: 2 },
-      session: 's',
-      notice: 'note',
-    },
-    ...{ artifacts, said, usage },
+    type: 'done',
+    finality: 'completed',
+    parts: [{ text: 'ok' }],
+    metadata: { b: 2 },
+    session: 's',
+    notice: 'note',
+    artifacts,
+    said,
+    usage,
   },
   retry: { type: 'retry', failure, afterMs: 5000, reason: 'failure', interrupted: true, parked: true, usage },
   dead: { type: 'dead', failure, artifacts, usage },

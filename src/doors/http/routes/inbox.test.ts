@@ -12,7 +12,11 @@ import { writeEnvelope } from '../../../protocol/envelope.ts'
 const KEY = { conversationId: 'c', taskId: 't', messageId: 'm', epoch: 1 }
 const CALL = { bridge: 'b', host: 'laptop', leases_max: 2, holding: ['m.1'], wait_ms: 5 }
 const BRIEF: Brief = {
-  ...{ runtime: 'external', options: { key: 'secret' }, systemPrompt: 'Be brief', workingDir: '/srv', maxAttempts: 4 },
+  runtime: 'external',
+  options: { key: 'secret' },
+  systemPrompt: 'Be brief',
+  workingDir: '/srv',
+  maxAttempts: 4,
   env: { MOLECULE_WORKSPACE_TOKEN: 'mol_1', OTHER: 'secret' },
 }
 
@@ -30,8 +34,17 @@ async function openInbox(
 }
 
 const leaseOf = (workspaceId: string): Lease => ({
-  ...{ ...KEY, workspaceId, contextId: 'x', principal: 'people', sender: SENDER, idempotencyKey: 'k' },
-  ...{ envelope: letterTo(workspaceId).envelope, failures: 0, losses: 0, interrupted: false, sessionRetried: false },
+  ...KEY,
+  workspaceId,
+  contextId: 'x',
+  principal: 'people',
+  sender: SENDER,
+  idempotencyKey: 'k',
+  envelope: letterTo(workspaceId).envelope,
+  failures: 0,
+  losses: 0,
+  interrupted: false,
+  sessionRetried: false,
 })
 
 test('CN-1 a bridge receives its leases with their briefs, without the options and folders of the platform', async (t) => {
@@ -101,8 +114,13 @@ test('CN-1 a bridge is refused for a workspace that the platform runs itself', a
 
 test('CN-4 every call of a worker acts on its lease, and answers with the standing', async (t) => {
   const bridges = recordPart<Bridges>({
-    ...{ begin: 'held', extend: ['held', 'waiting', 'stop', 'stale'], append: 'stop', suspend: 'held' },
-    ...{ resume: 'stale', ask: 'held', settle: 'settled' },
+    begin: 'held',
+    extend: ['held', 'waiting', 'stop', 'stale'],
+    append: 'stop',
+    suspend: 'held',
+    resume: 'stale',
+    ask: 'held',
+    settle: 'settled',
   })
   const { id, post, metrics } = await openInbox(t, { bridges: bridges.part })
   const key = { ...KEY, workspaceId: id }

@@ -7,11 +7,21 @@ import type { Memories, Memory } from '../../../workspaces/memories.ts'
 const PATH = `/workspaces/${WORKSPACE_ID}/memories`
 const OWN = `workspace:${WORKSPACE_ID}`
 const MEMORY: Memory = {
-  ...{ id: 'mem_1', namespace: OWN, kind: 'memory', text: 'x', writtenBy: 'ana', createdAtMs: 1_700_000_000_000 },
+  id: 'mem_1',
+  namespace: OWN,
+  kind: 'memory',
+  text: 'x',
+  writtenBy: 'ana',
+  createdAtMs: 1_700_000_000_000,
 }
 const VIEW = {
-  ...{ id: 'mem_1', namespace: OWN, kind: 'memory', text: 'x', written_by: 'ana' },
-  ...{ created_at: '2023-11-14T22:13:20.000Z', expires_at: null },
+  id: 'mem_1',
+  namespace: OWN,
+  kind: 'memory',
+  text: 'x',
+  written_by: 'ana',
+  created_at: '2023-11-14T22:13:20.000Z',
+  expires_at: null,
 }
 
 test('TW-7 a text is remembered for the workspace by default, in the name of its author', async (t) => {

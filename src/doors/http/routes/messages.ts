@@ -50,7 +50,8 @@ export const messageRoutes = [
         throw invalid('after', 'after must be the "next" of an earlier page')
       }
       const { hits, next } = await conversations.search({
-        ...{ text, limit },
+        text,
+        limit,
         ...(workspaceId !== undefined && { workspaceId }),
         ...(after !== undefined && { after }),
       })
@@ -63,12 +64,15 @@ export const messageRoutes = [
 const invalid = (path: string, text: string) => new MoleculeError('invalid_request', text, { details: { path } })
 
 const viewHit = (hit: MessageHit) => ({
-  ...{ id: hit.messageId, task_id: hit.taskId, workspace_id: hit.workspaceId, n: hit.n },
-  ...{ conversation_id: hit.conversationId, context_id: hit.contextId, principal: hit.principal },
-  ...{
-    sender: { ...hit.sender },
-    sent_at: new Date(hit.atMs).toISOString(),
-    found_in: hit.place,
-    excerpt: hit.excerpt,
-  },
+  id: hit.messageId,
+  task_id: hit.taskId,
+  workspace_id: hit.workspaceId,
+  n: hit.n,
+  conversation_id: hit.conversationId,
+  context_id: hit.contextId,
+  principal: hit.principal,
+  sender: { ...hit.sender },
+  sent_at: new Date(hit.atMs).toISOString(),
+  found_in: hit.place,
+  excerpt: hit.excerpt,
 })

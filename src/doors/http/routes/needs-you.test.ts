@@ -9,27 +9,50 @@ import { usdText } from '../../../usd.ts'
 import { type NamedNeed, type NeedsYou, raiseSuggestion } from '../../needs-you.ts'
 
 const need = (kind: NeedKind, more: Partial<NamedNeed> = {}): NamedNeed => ({
-  ...{ kind, id: 'n_1', workspaceId: WORKSPACE_ID, reason: 'a person decides' },
+  kind,
+  id: 'n_1',
+  workspaceId: WORKSPACE_ID,
+  reason: 'a person decides',
   ...more,
 })
 const VIEW = { id: 'n_1', workspace_id: WORKSPACE_ID, workspace_name: null, since: null, reason: 'a person decides' }
 const post = (name: string, label: string, ...[path, body]: [path: string, body?: object]) => ({
-  ...{ name, label, method: 'POST', path },
+  name,
+  label,
+  method: 'POST',
+  path,
   ...(body && { body }),
 })
 const ASK: PendingAsk = {
-  ...{ id: 'a_1', workspaceId: WORKSPACE_ID, taskId: 't_1', messageId: 'm_1', tool: 'Bash', subject: 'ls' },
-  ...{ askedAtMs: 1_700_000_000_000, expiresInMs: 60_000 },
+  id: 'a_1',
+  workspaceId: WORKSPACE_ID,
+  taskId: 't_1',
+  messageId: 'm_1',
+  tool: 'Bash',
+  subject: 'ls',
+  askedAtMs: 1_700_000_000_000,
+  expiresInMs: 60_000,
 }
 const BUDGET: BudgetAsk = {
-  ...{ id: 'b_1', workspaceId: WORKSPACE_ID, limitUsd: 3, spentUsd: 3.02, unknownTurns: 0, waiting: 1, text: 'spent' },
+  id: 'b_1',
+  workspaceId: WORKSPACE_ID,
+  limitUsd: 3,
+  spentUsd: 3.02,
+  unknownTurns: 0,
+  waiting: 1,
+  text: 'spent',
   askedAtMs: 1_700_000_000_000,
 }
 
 test('CV-6 the list shows what waits, with every field that is known, of one workspace or of all', async (t) => {
   const full = need('question', {
-    ...{ workspaceName: 'shop', sinceMs: 1_700_000_000_000, expiresInMs: 60_000, taskId: 't_1', contextId: 'c_1' },
-    ...{ text: 'Which one?', to: 'discord' },
+    workspaceName: 'shop',
+    sinceMs: 1_700_000_000_000,
+    expiresInMs: 60_000,
+    taskId: 't_1',
+    contextId: 'c_1',
+    text: 'Which one?',
+    to: 'discord',
   })
   const needsYou = recordPart<NeedsYou>({ list: { needs: [full, need('login')], count: 7, next: 'budget' } })
   const clock = manualClock()
@@ -38,9 +61,17 @@ test('CV-6 the list shows what waits, with every field that is known, of one wor
   const [first, second] = json.needs_you
   const { actions, ...rest } = first
   assert.deepEqual(rest, {
-    ...{ kind: 'question', id: 'n_1', workspace_id: WORKSPACE_ID, workspace_name: 'shop', reason: 'a person decides' },
-    ...{ since: '2023-11-14T22:13:20.000Z', expires_at: new Date(clock.nowMs() + 60_000).toISOString() },
-    ...{ task_id: 't_1', context_id: 'c_1', text: 'Which one?', to: 'discord' },
+    kind: 'question',
+    id: 'n_1',
+    workspace_id: WORKSPACE_ID,
+    workspace_name: 'shop',
+    reason: 'a person decides',
+    since: '2023-11-14T22:13:20.000Z',
+    expires_at: new Date(clock.nowMs() + 60_000).toISOString(),
+    task_id: 't_1',
+    context_id: 'c_1',
+    text: 'Which one?',
+    to: 'discord',
   })
   assert.deepEqual(actions, [post('answer', 'Send', `/workspaces/${WORKSPACE_ID}/a2a`)])
   const again = [post('check', 'Check again', `/workspaces/${WORKSPACE_ID}/restart`)]

@@ -105,7 +105,10 @@ type NeedAction = z.output<typeof actionSchema>
 function viewNeed(need: NamedNeed, nowMs: number): z.output<typeof needSchema> {
   const { kind, id, reason, sinceMs, expiresInMs, taskId, contextId, text, to, ask, budget } = need
   return {
-    ...{ kind, id, workspace_id: need.workspaceId, workspace_name: need.workspaceName ?? null },
+    kind,
+    id,
+    workspace_id: need.workspaceId,
+    workspace_name: need.workspaceName ?? null,
     since: sinceMs === undefined ? null : new Date(sinceMs).toISOString(),
     reason,
     ...(expiresInMs !== undefined && { expires_at: new Date(nowMs + expiresInMs).toISOString() }),
@@ -124,7 +127,10 @@ const post = (
   path: string,
   body?: Record<string, unknown>,
 ): NeedAction => ({
-  ...{ name: names[0], label: names[1], method: 'POST', path },
+  name: names[0],
+  label: names[1],
+  method: 'POST',
+  path,
   ...(body !== undefined && { body }),
 })
 

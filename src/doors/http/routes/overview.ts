@@ -39,7 +39,9 @@ export const overviewRoutes = [
       const { workspaces, next } = await overview.read({ limit, ...(after !== undefined && { after }) })
       return context.json({
         workspaces: workspaces.map(({ id, deadLetters, questions, today }) => ({
-          ...{ id, dead_letters: deadLetters, questions },
+          id,
+          dead_letters: deadLetters,
+          questions,
           today: viewSum(today),
         })),
         ...(next !== undefined && { next }),

@@ -5,30 +5,66 @@ import { openRoutes, recordPart } from '../../../../test/harness/route-calls.ts'
 import type { BudgetAsk, Budgets, PendingAsk, PendingAsks, Rule, Rules } from '../../../inbox/owners.ts'
 
 const ASK: PendingAsk = {
-  ...{ id: 'a_1', workspaceId: WORKSPACE_ID, taskId: 't_1', messageId: 'm_1', tool: 'Bash', subject: 'ls' },
-  ...{ askedAtMs: 1_700_000_000_000, expiresInMs: 1001 },
+  id: 'a_1',
+  workspaceId: WORKSPACE_ID,
+  taskId: 't_1',
+  messageId: 'm_1',
+  tool: 'Bash',
+  subject: 'ls',
+  askedAtMs: 1_700_000_000_000,
+  expiresInMs: 1001,
 }
 const ASK_VIEW = {
-  ...{ id: 'a_1', workspace_id: WORKSPACE_ID, task_id: 't_1', tool: 'Bash', subject: 'ls' },
-  ...{ asked_at: '2023-11-14T22:13:20.000Z', expires_in: 2 },
+  id: 'a_1',
+  workspace_id: WORKSPACE_ID,
+  task_id: 't_1',
+  tool: 'Bash',
+  subject: 'ls',
+  asked_at: '2023-11-14T22:13:20.000Z',
+  expires_in: 2,
 }
 const EXACT = { tool: 'Bash', scope: 'exact', pattern: 'ls', sentence: 'only ls' } as const
 const WIDER = { tool: 'Bash', scope: 'prefix', pattern: 'ls *', sentence: 'ls with anything' } as const
 const BUDGET: BudgetAsk = {
-  ...{ id: 'b_1', workspaceId: WORKSPACE_ID, limitUsd: 3, spentUsd: 3.02, unknownTurns: 1, waiting: 2, text: 'spent' },
+  id: 'b_1',
+  workspaceId: WORKSPACE_ID,
+  limitUsd: 3,
+  spentUsd: 3.02,
+  unknownTurns: 1,
+  waiting: 2,
+  text: 'spent',
   askedAtMs: 1_700_000_000_000,
 }
 const BUDGET_VIEW = {
-  ...{ id: 'b_1', workspace_id: WORKSPACE_ID, task_id: null, max_cost_usd: 3, cost_usd: 3.02, unknown_turns: 1 },
-  ...{ waiting: 2, text: 'spent', asked_at: '2023-11-14T22:13:20.000Z' },
+  id: 'b_1',
+  workspace_id: WORKSPACE_ID,
+  task_id: null,
+  max_cost_usd: 3,
+  cost_usd: 3.02,
+  unknown_turns: 1,
+  waiting: 2,
+  text: 'spent',
+  asked_at: '2023-11-14T22:13:20.000Z',
 }
 const RULE: Rule = {
-  ...{ id: 'r_1', workspaceId: WORKSPACE_ID, tool: 'Bash', scope: 'exact', pattern: 'ls', used: 0 },
-  ...{ maker: { name: 'Ana', principal: 'user:ana', door: 'http' }, madeAtMs: 1_700_000_000_000 },
+  id: 'r_1',
+  workspaceId: WORKSPACE_ID,
+  tool: 'Bash',
+  scope: 'exact',
+  pattern: 'ls',
+  used: 0,
+  maker: { name: 'Ana', principal: 'user:ana', door: 'http' },
+  madeAtMs: 1_700_000_000_000,
 }
 const RULE_VIEW = {
-  ...{ id: 'r_1', workspace_id: WORKSPACE_ID, tool: 'Bash', scope: 'exact', pattern: 'ls' },
-  ...{ made_by: 'Ana', made_at: '2023-11-14T22:13:20.000Z', used: 0 },
+  id: 'r_1',
+  workspace_id: WORKSPACE_ID,
+  tool: 'Bash',
+  scope: 'exact',
+  pattern: 'ls',
+  made_by: 'Ana',
+  made_at: '2023-11-14T22:13:20.000Z',
+  used: 0,
 }
 const MEMBER = { name: 'member', principal: 'people', door: 'http' }
 

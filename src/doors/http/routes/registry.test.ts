@@ -10,7 +10,12 @@ const known = async () => {
   return found
 }
 const REPORT = {
-  ...{ current_task: 'x', active_tasks: 2, error_rate: 0.5, runtime_state: 'ok', uptime_seconds: 3, problem: 'none' },
+  current_task: 'x',
+  active_tasks: 2,
+  error_rate: 0.5,
+  runtime_state: 'ok',
+  uptime_seconds: 3,
+  problem: 'none',
 }
 
 test('PL-4 a report is stored as it was sent, and answered with the status and the time of the next one', async (t) => {
@@ -66,8 +71,15 @@ test('PL-4 a workspace finds another one, and its peers, with their addresses an
   const found = await call(`GET /registry/discover/${WORKSPACE_ID}`, { headers, role: 'workspace' })
   const url = `http://localhost:1/workspaces/${WORKSPACE_ID}/a2a`
   const view = {
-    ...{ id: WORKSPACE_ID, name: 'echo', role: '', runtime: 'exec', status: 'online', status_reason: null },
-    ...{ parent_id: null, url, card_url: `${url}/.well-known/agent-card.json` },
+    id: WORKSPACE_ID,
+    name: 'echo',
+    role: '',
+    runtime: 'exec',
+    status: 'online',
+    status_reason: null,
+    parent_id: null,
+    url,
+    card_url: `${url}/.well-known/agent-card.json`,
   }
   assert.deepEqual([found.status, found.json], [200, view])
   const { json } = await call(`GET /registry/${WORKSPACE_ID}/peers`, { headers, role: 'workspace' })

@@ -93,7 +93,11 @@ function viewReported({ id, status, statusReason, queueDepth }: Workspace & Work
 function viewPeer({ id, name, role, runtime, status, statusReason, parentId }: Workspace, base: string) {
   const url = `${base}/workspaces/${id}/a2a`
   return {
-    ...{ id, name, role, runtime, status },
+    id,
+    name,
+    role,
+    runtime,
+    status,
     status_reason: statusReason === undefined ? null : publicReason(statusReason),
     parent_id: parentId ?? null,
     url,

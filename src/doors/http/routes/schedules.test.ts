@@ -8,13 +8,32 @@ import type { Task } from '../../../protocol/a2a.ts'
 import type { Schedule, Schedules } from '../../../workspaces/schedules.ts'
 
 const SCHEDULE: Schedule = {
-  ...{ id: 'sch_1', workspaceId: WORKSPACE_ID, name: 'report', cron: '0 9 * * *', timeZone: 'UTC', text: 'Report' },
-  ...{ missed: 'skip', sameConversation: false, paused: false, nextAtMs: 1_700_000_000_000 },
+  id: 'sch_1',
+  workspaceId: WORKSPACE_ID,
+  name: 'report',
+  cron: '0 9 * * *',
+  timeZone: 'UTC',
+  text: 'Report',
+  missed: 'skip',
+  sameConversation: false,
+  paused: false,
+  nextAtMs: 1_700_000_000_000,
 }
 const VIEW = {
-  ...{ id: 'sch_1', workspace_id: WORKSPACE_ID, name: 'report', cron: '0 9 * * *', time_zone: 'UTC', text: 'Report' },
-  ...{ missed: 'skip', same_conversation: false, webhook: null, team: null, paused: false },
-  ...{ next_at: '2023-11-14T22:13:20.000Z', note: null, last: null },
+  id: 'sch_1',
+  workspace_id: WORKSPACE_ID,
+  name: 'report',
+  cron: '0 9 * * *',
+  time_zone: 'UTC',
+  text: 'Report',
+  missed: 'skip',
+  same_conversation: false,
+  webhook: null,
+  team: null,
+  paused: false,
+  next_at: '2023-11-14T22:13:20.000Z',
+  note: null,
+  last: null,
 }
 const PATH = `/workspaces/${WORKSPACE_ID}/schedules`
 
@@ -122,7 +141,9 @@ test('SC-1 the list shows the last run of each schedule, with the beginning of i
   const schedules = recordPart<Schedules>({ list: { schedules: [{ ...SCHEDULE, ...last }, ended], next: 'sch_2' } })
   const long = 'x'.repeat(198)
   const task: Task = {
-    ...{ id: 't_1', contextId: 'c', status: { state: 'TASK_STATE_COMPLETED' } },
+    id: 't_1',
+    contextId: 'c',
+    status: { state: 'TASK_STATE_COMPLETED' },
     artifacts: [{ artifactId: 'a', parts: [{ text: 'a' }, { raw: 'AA==' }, { text: 'b' }, { text: `${long}cut` }] }],
   }
   const reception = recordPart<Reception>({ task })

@@ -27,7 +27,8 @@ const fields = {
   same_conversation: z.boolean(),
 }
 export const newScheduleSchema = z.strictObject({
-  ...{ cron: fields.cron, text: fields.text },
+  cron: fields.cron,
+  text: fields.text,
   name: fields.name.optional(),
   time_zone: fields.time_zone.default('UTC'),
   missed: fields.missed.default('skip'),

@@ -9,11 +9,22 @@ const AT = 1_700_000_000_000
 const at = (seconds: number) => new Date(AT + seconds * 1000).toISOString()
 const SENDER = { kind: 'person', id: 'a', name: 'ana', door: 'http' } as const
 const TASK: TreeTask = {
-  ...{ taskId: 't_1', depth: 0, workspaceId: WORKSPACE_ID, state: 'TASK_STATE_WORKING', turns: 1, text: 'Hello' },
+  taskId: 't_1',
+  depth: 0,
+  workspaceId: WORKSPACE_ID,
+  state: 'TASK_STATE_WORKING',
+  turns: 1,
+  text: 'Hello',
 }
 const TASK_VIEW = {
-  ...{ task_id: 't_1', parent_task_id: null, depth: 0, workspace_id: WORKSPACE_ID, workspace_name: null },
-  ...{ state: 'TASK_STATE_WORKING', turns: 1, text: 'Hello' },
+  task_id: 't_1',
+  parent_task_id: null,
+  depth: 0,
+  workspace_id: WORKSPACE_ID,
+  workspace_name: null,
+  state: 'TASK_STATE_WORKING',
+  turns: 1,
+  text: 'Hello',
 }
 const BUDGET: StoryBudget = { limitUsd: 5, costUsd: 1.5, unknownTurns: 2, state: 'open', taskId: 't_1' }
 const BUDGET_VIEW = { max_cost_usd: 5, cost_usd: 1.5, unknown_turns: 2, state: 'open', task_id: 't_1' }
@@ -27,26 +38,48 @@ const SUM = {
   durationMs: 4,
 }
 const SUM_VIEW = {
-  ...{ turns: 1, unknown_turns: 0, unknown_cost_turns: 0, input_tokens: 1, output_tokens: 2 },
-  ...{ cost_usd: 3, duration_ms: 4 },
+  turns: 1,
+  unknown_turns: 0,
+  unknown_cost_turns: 0,
+  input_tokens: 1,
+  output_tokens: 2,
+  cost_usd: 3,
+  duration_ms: 4,
 }
 const TREE: TaskTree = {
   tasks: [
     TASK,
     {
-      ...{ ...TASK, parentTaskId: 't_0', depth: 1, workspaceName: 'shop', usage: SUM },
-      ...{ admittedAtMs: AT, startedAtMs: AT + 1000, endedAtMs: AT + 2000 },
+      ...TASK,
+      parentTaskId: 't_0',
+      depth: 1,
+      workspaceName: 'shop',
+      usage: SUM,
+      admittedAtMs: AT,
+      startedAtMs: AT + 1000,
+      endedAtMs: AT + 2000,
     },
   ],
-  ...{ hidden: 3, spent: { costUsd: 2, unknownTurns: 1 }, budget: BUDGET },
+  hidden: 3,
+  spent: { costUsd: 2, unknownTurns: 1 },
+  budget: BUDGET,
 }
 const TREE_VIEW = {
-  ...{ budget: BUDGET_VIEW, cost_usd: 2, unknown_turns: 1, hidden: 3 },
+  budget: BUDGET_VIEW,
+  cost_usd: 2,
+  unknown_turns: 1,
+  hidden: 3,
   tasks: [
     TASK_VIEW,
     {
-      ...{ ...TASK_VIEW, parent_task_id: 't_0', depth: 1, workspace_name: 'shop', usage: SUM_VIEW },
-      ...{ sent_at: at(0), started_at: at(1), ended_at: at(2) },
+      ...TASK_VIEW,
+      parent_task_id: 't_0',
+      depth: 1,
+      workspace_name: 'shop',
+      usage: SUM_VIEW,
+      sent_at: at(0),
+      started_at: at(1),
+      ended_at: at(2),
     },
   ],
 }
@@ -74,21 +107,27 @@ test('CV-4 the delegation trees of a workspace are read in pages of 10, within w
 
 test('CL-1 the story of a message has its steps, deliveries, tree and budgets', async (t) => {
   const story: Story = {
-    ...{ messageId: 'm_1', taskId: 't_1', workspaceId: WORKSPACE_ID, contextId: 'c', sender: SENDER, text: 'Hello' },
-    ...{ senderMessageId: 's_1', taskState: 'TASK_STATE_WORKING' },
+    messageId: 'm_1',
+    taskId: 't_1',
+    workspaceId: WORKSPACE_ID,
+    contextId: 'c',
+    sender: SENDER,
+    text: 'Hello',
+    senderMessageId: 's_1',
+    taskState: 'TASK_STATE_WORKING',
     steps: [{ atMs: AT, type: 'admitted', text: 'It was admitted' }],
     deliveries: [{ to: 'discord', state: 'sent', tries: 1 }],
   }
   const view = {
-    ...{
-      message_id: 'm_1',
-      task_id: 't_1',
-      workspace_id: WORKSPACE_ID,
-      context_id: 'c',
-      sender: SENDER,
-      text: 'Hello',
-    },
-    ...{ sender_message_id: 's_1', task_state: 'TASK_STATE_WORKING', deliveries: story.deliveries },
+    message_id: 'm_1',
+    task_id: 't_1',
+    workspace_id: WORKSPACE_ID,
+    context_id: 'c',
+    sender: SENDER,
+    text: 'Hello',
+    sender_message_id: 's_1',
+    task_state: 'TASK_STATE_WORKING',
+    deliveries: story.deliveries,
     steps: [{ at: at(0), type: 'admitted', text: 'It was admitted' }],
   }
   const stories = recordPart<Stories>({ find: { ...story, tree: TREE, budgets: [BUDGET], next: 'n' } })

@@ -62,7 +62,9 @@ export const taskRoutes = [
       const limit = readQueryNumber(context, 'limit', { min: 1, max: TREES_MAX }) ?? TREES_DEFAULT
       const after = context.req.query('after')
       const page = await stories.trees({
-        ...{ workspaceId, limit, scopeOf: (id: string) => taskScope(identity, id) },
+        workspaceId,
+        limit,
+        scopeOf: (id: string) => taskScope(identity, id),
         ...(after !== undefined && { after }),
       })
       return context.json({ trees: page.trees.map(viewTree), ...(page.next !== undefined && { next: page.next }) })

@@ -41,7 +41,10 @@ test('PL-12 a token is made with the fields that were given, and its secret is o
     [
       'create',
       {
-        ...{ name: 'turn', role: 'conversation', workspaceId: WORKSPACE_ID, conversationId: 'c_1' },
+        name: 'turn',
+        role: 'conversation',
+        workspaceId: WORKSPACE_ID,
+        conversationId: 'c_1',
         expiresInMs: 5_400_000,
       },
     ],
@@ -88,8 +91,14 @@ test('PL-12 the list of tokens shows what each one may do and when it was used, 
   const atMs = 1_700_000_000_000
   const plain: TokenInfo = { id: 'tok_1', kind: 'token', name: 'ci', role: 'viewer', createdAtMs: atMs }
   const full: TokenInfo = {
-    ...{ ...plain, kind: 'session', workspaceId: 'w', conversationId: 'c', workspaces: ['w'] },
-    ...{ expiresAtMs: atMs, lastUsedAtMs: atMs, oldUntilMs: atMs },
+    ...plain,
+    kind: 'session',
+    workspaceId: 'w',
+    conversationId: 'c',
+    workspaces: ['w'],
+    expiresAtMs: atMs,
+    lastUsedAtMs: atMs,
+    oldUntilMs: atMs,
   }
   const call = await openRoutes(t, { tokens: createTokens([plain, full]).tokens })
   const at = '2023-11-14T22:13:20.000Z'

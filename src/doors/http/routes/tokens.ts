@@ -146,7 +146,10 @@ export const tokenRoutes = [
 ]
 
 const viewMe = ({ tokenId, name, role, principal, workspaceId }: Identity): z.input<typeof meSchema> => ({
-  ...{ token_id: tokenId, name, role, principal },
+  token_id: tokenId,
+  name,
+  role,
+  principal,
   ...(workspaceId !== undefined && { workspace_id: workspaceId }),
   actions: [...actionsOf(role)],
 })

@@ -8,11 +8,22 @@ import type { UsageReader, UsageSum } from '../../../inbox/readers.ts'
 import type { FoundAgents } from './route.ts'
 
 const SUM: UsageSum = {
-  ...{ turns: 7, unknownTurns: 1, unknownCostTurns: 2, inputTokens: 30, outputTokens: 40, costUsd: 0.5, durationMs: 6 },
+  turns: 7,
+  unknownTurns: 1,
+  unknownCostTurns: 2,
+  inputTokens: 30,
+  outputTokens: 40,
+  costUsd: 0.5,
+  durationMs: 6,
 }
 const SUM_VIEW = {
-  ...{ turns: 7, unknown_turns: 1, unknown_cost_turns: 2, input_tokens: 30, output_tokens: 40 },
-  ...{ cost_usd: 0.5, duration_ms: 6 },
+  turns: 7,
+  unknown_turns: 1,
+  unknown_cost_turns: 2,
+  input_tokens: 30,
+  output_tokens: 40,
+  cost_usd: 0.5,
+  duration_ms: 6,
 }
 
 test('RT-13 the usage of a workspace is shown by day, conversation and message', async (t) => {
@@ -96,17 +107,18 @@ test('CL-7 the dead letters of a workspace are listed, replayed and discarded; o
   const message = { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'x' }] } as const
   const sender = { kind: 'person', id: 'a', name: 'ana', door: 'http' } as const
   const letter = {
-    ...{
-      id: 'd_1',
-      taskId: 't',
-      contextId: 'c',
-      principal: 'people',
-      sender,
-      message,
-      code: 'exit',
-      reason: 'it broke',
-    },
-    ...{ detail: 'stderr', failures: 4, losses: 1, atMs: 1_700_000_000_000 },
+    id: 'd_1',
+    taskId: 't',
+    contextId: 'c',
+    principal: 'people',
+    sender,
+    message,
+    code: 'exit',
+    reason: 'it broke',
+    detail: 'stderr',
+    failures: 4,
+    losses: 1,
+    atMs: 1_700_000_000_000,
   }
   const { detail: _, ...short } = letter
   const deadLetters = recordPart<DeadLetters>({
@@ -117,8 +129,16 @@ test('CL-7 the dead letters of a workspace are listed, replayed and discarded; o
   const call = await openRoutes(t, { deadLetters: deadLetters.part })
   const path = `/workspaces/${WORKSPACE_ID}/dead-letters`
   const view = {
-    ...{ id: 'd_1', task_id: 't', context_id: 'c', code: 'exit', reason: 'it broke', failures: 4, losses: 1 },
-    ...{ sender, message, at: '2023-11-14T22:13:20.000Z' },
+    id: 'd_1',
+    task_id: 't',
+    context_id: 'c',
+    code: 'exit',
+    reason: 'it broke',
+    failures: 4,
+    losses: 1,
+    sender,
+    message,
+    at: '2023-11-14T22:13:20.000Z',
   }
   const owners = (await call(`GET ${path}?after=d_0`, { role: 'member' })).json
   assert.deepEqual(owners, { dead_letters: [{ ...view, detail: 'stderr' }, view], next: 'd_1' })

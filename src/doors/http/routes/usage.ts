@@ -50,7 +50,8 @@ export const usageRoutes = [
         total: viewSum(report.total),
         days: report.days.map((each) => ({ day: each.day, ...viewSum(each) })),
         workspaces: report.workspaces.map((each) => ({
-          ...{ workspace_id: each.workspaceId, name: each.name ?? null },
+          workspace_id: each.workspaceId,
+          name: each.name ?? null,
           ...viewSum(each),
         })),
       } satisfies z.input<typeof platformUsageSchema>)
@@ -73,7 +74,8 @@ export const usageRoutes = [
         total: viewSum(report.total),
         days: report.days.map((each) => ({ day: each.day, ...viewSum(each) })),
         conversations: report.conversations.map((each) => ({
-          ...{ conversation_id: each.conversationId, context_id: each.contextId },
+          conversation_id: each.conversationId,
+          context_id: each.contextId,
           ...viewSum(each),
         })),
         messages: report.messages.map((each) => ({

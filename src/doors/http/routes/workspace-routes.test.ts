@@ -13,9 +13,20 @@ const known = async () => {
   return found
 }
 const VIEW = {
-  ...{ id: WORKSPACE_ID, name: 'echo', role: '', runtime: 'exec', status: 'online', queue_depth: 0, running: 0 },
-  ...{ current_task: null, tier: 2, max_concurrent_tasks: 1, max_attempts: 4, working_dir: '/work' },
-  ...{ runtime_config: {}, created_at: '2023-11-14T22:13:20.000Z' },
+  id: WORKSPACE_ID,
+  name: 'echo',
+  role: '',
+  runtime: 'exec',
+  status: 'online',
+  queue_depth: 0,
+  running: 0,
+  current_task: null,
+  tier: 2,
+  max_concurrent_tasks: 1,
+  max_attempts: 4,
+  working_dir: '/work',
+  runtime_config: {},
+  created_at: '2023-11-14T22:13:20.000Z',
 }
 
 test('PL-2 a dry run only checks a new workspace or a change, and answers with its warnings', async (t) => {
@@ -61,7 +72,10 @@ test('CN-1 a new external workspace comes with the token and the command of its 
 test('PL-2 a workspace is changed, restarted, paused, resumed and stopped by its id', async (t) => {
   const workspace = await known()
   const lifecycle = recordPart<WorkspaceLifecycle>({
-    ...{ change: workspace, restart: workspace, pause: workspace, resume: workspace },
+    change: workspace,
+    restart: workspace,
+    pause: workspace,
+    resume: workspace,
     stop: { workspace, canceled: ['t_1'] },
   })
   const call = await openRoutes(t, { lifecycle: lifecycle.part })

@@ -99,7 +99,11 @@ export function toWorkspaceChange(
   const { name, model, parent_id: parentId, permission, allow_duplicate: allowDuplicate } = body
   return withoutUndefined({
     ...fields,
-    ...{ name, model, parentId, permission, allowDuplicate },
+    name,
+    model,
+    parentId,
+    permission,
+    allowDuplicate,
     ...(given === undefined ? {} : { runtimeConfig: Object.fromEntries(config) }),
   })
 }

@@ -12,13 +12,27 @@ import {
 } from './workspace-schema.ts'
 
 const QUIET: CardFacts = {
-  ...{ deadLetters: 0, questions: 0, deliveries: 0, damagedReplies: 0, budgets: 0 },
+  deadLetters: 0,
+  questions: 0,
+  deliveries: 0,
+  damagedReplies: 0,
+  budgets: 0,
   today: { turns: 3, unknownTurns: 1, costUsd: 0.5 },
 }
 const WORKSPACE: Workspace & WorkspaceLoad = {
-  ...{ id: WORKSPACE_ID, name: 'shop', role: 'sells', runtime: 'exec', tier: 2, maxConcurrentTasks: 1, maxAttempts: 4 },
-  ...{ workingDir: '/work', runtimeConfig: { cmd: 'cat' }, status: 'online', createdAtMs: 1_700_000_000_000 },
-  ...{ queueDepth: 0, running: 0 },
+  id: WORKSPACE_ID,
+  name: 'shop',
+  role: 'sells',
+  runtime: 'exec',
+  tier: 2,
+  maxConcurrentTasks: 1,
+  maxAttempts: 4,
+  workingDir: '/work',
+  runtimeConfig: { cmd: 'cat' },
+  status: 'online',
+  createdAtMs: 1_700_000_000_000,
+  queueDepth: 0,
+  running: 0,
 }
 const AT = '2023-11-14T22:13:20.000Z'
 
@@ -63,33 +77,54 @@ test('PL-8 each role sees of a workspace what its work needs, and no more', asyn
   const atMs = 1_700_000_000_000
   const fakePlatform = createFakePlatform()
   const workspace: typeof WORKSPACE = {
-    ...{ ...WORKSPACE, statusReason: 'missing "/home/ana/agent"', status: 'failed', model: 'large', parentId: 'p' },
-    ...{
-      permission: 'ask',
-      team: 'shop',
-      currentTask: 'Hello',
-      currentSinceMs: atMs,
-      statusText: { text: 'busy', atMs },
-    },
+    ...WORKSPACE,
+    statusReason: 'missing "/home/ana/agent"',
+    status: 'failed',
+    model: 'large',
+    parentId: 'p',
+    permission: 'ask',
+    team: 'shop',
+    currentTask: 'Hello',
+    currentSinceMs: atMs,
+    statusText: { text: 'busy', atMs },
     card: { ...QUIET, lastAnsweredAtMs: atMs },
   }
   const call = await openRoutes(t, { workspaces: { ...fakePlatform.workspaces, get: async () => workspace } })
   const seen = async (role: 'member' | 'viewer' | 'caller' | 'workspace') =>
     (await call(`GET /workspaces/${WORKSPACE_ID}`, { role })).json
   const base = {
-    ...{ id: WORKSPACE_ID, name: 'shop', role: 'sells', runtime: 'exec', status: 'failed', queue_depth: 0, running: 0 },
-    ...{ model: 'large', parent_id: 'p', tier: 2, max_concurrent_tasks: 1, max_attempts: 4, permission: 'ask' },
-    ...{ team: 'shop', created_at: AT },
+    id: WORKSPACE_ID,
+    name: 'shop',
+    role: 'sells',
+    runtime: 'exec',
+    status: 'failed',
+    queue_depth: 0,
+    running: 0,
+    model: 'large',
+    parent_id: 'p',
+    tier: 2,
+    max_concurrent_tasks: 1,
+    max_attempts: 4,
+    permission: 'ask',
+    team: 'shop',
+    created_at: AT,
   }
   const work = {
-    ...{ current_task: 'Hello', current_since: AT, last_answered_at: AT },
+    current_task: 'Hello',
+    current_since: AT,
+    last_answered_at: AT,
     today: { turns: 3, unknown_turns: 1, cost_usd: 0.5 },
   }
   const text = { status_text: 'busy', status_text_at: AT }
   const reason = 'missing "/home/ana/agent"'
   assert.deepEqual(await seen('member'), {
-    ...{ ...base, ...work, ...text, status_reason: reason, needs_you: { count: 1, reason } },
-    ...{ working_dir: '/work', runtime_config: { cmd: 'cat' } },
+    ...base,
+    ...work,
+    ...text,
+    status_reason: reason,
+    needs_you: { count: 1, reason },
+    working_dir: '/work',
+    runtime_config: { cmd: 'cat' },
   })
   const shown = { ...base, status_reason: 'missing "agent"' }
   const needs = { needs_you: { count: 1, reason: 'missing "agent"' } }

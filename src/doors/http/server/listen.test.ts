@@ -116,7 +116,9 @@ function openServer() {
       events.push('closeSockets')
       return socketsClosed.promise
     },
-    ...{ inFlight, clock, graceMs: 5000 },
+    inFlight,
+    clock,
+    graceMs: 5000,
   })
   const { resolve: endSockets } = socketsClosed
   return { advance: clock.advance, events, response, closing, endSockets, onClosed: () => onClosed(), timers }

@@ -60,8 +60,20 @@ class FakeSocket extends EventEmitter {
 
 const watched = (id: string, fields: object = {}): WatchedWorkspace => ({
   workspace: {
-    ...{ id, name: id, role: '', runtime: 'exec', tier: 2, maxConcurrentTasks: 1, maxAttempts: 4, workingDir: '/w' },
-    ...{ runtimeConfig: {}, status: 'online', createdAtMs: 0, queueDepth: 0, running: 0, ...fields },
+    id,
+    name: id,
+    role: '',
+    runtime: 'exec',
+    tier: 2,
+    maxConcurrentTasks: 1,
+    maxAttempts: 4,
+    workingDir: '/w',
+    runtimeConfig: {},
+    status: 'online',
+    createdAtMs: 0,
+    queueDepth: 0,
+    running: 0,
+    ...fields,
   } as Workspace & WorkspaceLoad,
   fingerprint: JSON.stringify([id, fields]),
 })
@@ -85,7 +97,11 @@ function openReader(identity: Identity = ADMIN, change: (activity: Activity) => 
   }
   const reader = createSocketReader(socket as unknown as WebSocket, {
     subscriptionLimits: { countNames: () => undefined, countRefused: () => undefined },
-    ...{ identity, requestId: 'req_1', platform, clock, limits: LIMITS },
+    identity,
+    requestId: 'req_1',
+    platform,
+    clock,
+    limits: LIMITS,
     activity: { ...logs.activity, ...change(logs.activity) },
     log: { debug: note, info: note, warn: note, error: note },
   })

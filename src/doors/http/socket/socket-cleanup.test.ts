@@ -33,7 +33,11 @@ async function openSockets(t: TestContext) {
   const comparison = Promise.withResolvers<void>()
   const counted = { watches: 0, heads: 0 }
   const sockets = createSockets({
-    ...{ workspaces, needsYou, log, clock, addresses: ADDRESSES },
+    workspaces,
+    needsYou,
+    log,
+    clock,
+    addresses: ADDRESSES,
     limits: { keepAliveMs: 20_000, unsentBytesMax: 1_000_000, unsentMs: 30_000 },
     tokens: {
       onRevoked(identity, callback) {
@@ -54,13 +58,11 @@ async function openSockets(t: TestContext) {
       },
     },
     auth: createHttpAuth({
-      ...{
-        tokens,
-        port: 1,
-        addresses: ADDRESSES,
-        rateLimit: createRateLimit(clock),
-        byteLimit: createRateLimit(clock),
-      },
+      tokens,
+      port: 1,
+      addresses: ADDRESSES,
+      rateLimit: createRateLimit(clock),
+      byteLimit: createRateLimit(clock),
       wrongTokenLimit: createWrongTokenLimit(clock),
     }),
   })

@@ -49,15 +49,20 @@ async function openSockets(t: TestContext, change: (activity: Activity) => Parti
     ...change(logs.activity),
   }
   const sockets = createSockets({
-    ...{ tokens, workspaces, needsYou, log, activity, clock, limits: LIMITS, addresses: ADDRESSES },
+    tokens,
+    workspaces,
+    needsYou,
+    log,
+    activity,
+    clock,
+    limits: LIMITS,
+    addresses: ADDRESSES,
     auth: createHttpAuth({
-      ...{
-        tokens,
-        port: 1,
-        addresses: ADDRESSES,
-        rateLimit: createRateLimit(clock),
-        byteLimit: createRateLimit(clock),
-      },
+      tokens,
+      port: 1,
+      addresses: ADDRESSES,
+      rateLimit: createRateLimit(clock),
+      byteLimit: createRateLimit(clock),
       wrongTokenLimit: createWrongTokenLimit(clock),
     }),
   })
@@ -84,7 +89,7 @@ async function openSockets(t: TestContext, change: (activity: Activity) => Parti
     await soon(() => client.messages.length === 1)
     return client
   }
-  return { ...{ clock, timers, logs, platform, counted, sockets, url, connections }, connect, follow }
+  return { clock, timers, logs, platform, counted, sockets, url, connections, connect, follow }
 }
 
 /** Lets the callbacks of all promises and of the next events run. */

@@ -74,7 +74,8 @@ interface FiltersProps {
 /** A kind of which there is nothing is not offered. */
 function Filters({ turns, chosen, onChoose }: FiltersProps) {
   const counts = FILTERS.map(({ id, title }) => ({
-    ...{ id, title },
+    id,
+    title,
     count: turns.reduce((sum, { steps }) => sum + steps.filter((step) => isShown(step, id)).length, 0),
   }))
   return (

@@ -5,7 +5,10 @@ import { buildTurns } from './timeline.ts'
 
 const at = (seconds: number) => new Date(Date.UTC(2026, 10, 12, 13, 52, seconds)).toISOString()
 const entry = (seq: number, more: Partial<ActivityView>): ActivityView => ({
-  ...{ seq, at: at(seq), type: 'status', task_id: 't1' },
+  seq,
+  at: at(seq),
+  type: 'status',
+  task_id: 't1',
   ...more,
 })
 const working = (seq: number) => entry(seq, { state: 'TASK_STATE_WORKING' })

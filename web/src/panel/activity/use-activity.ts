@@ -26,7 +26,10 @@ export function useActivityLog(workspaceId: string): ActivityLog {
     queryKey: keys.workspace(workspaceId, 'activity'),
     queryFn: ({ pageParam }) =>
       client.activity(workspaceId, {
-        ...{ since: 0, limit: ENTRIES_PER_PAGE, newest: true, titles: true },
+        since: 0,
+        limit: ENTRIES_PER_PAGE,
+        newest: true,
+        titles: true,
         ...(pageParam !== undefined && { before: pageParam }),
       }),
     initialPageParam: undefined as number | undefined,

@@ -10,8 +10,16 @@ import { expectedWaitMs, queuedBefore, timelineOf } from './timeline.ts'
 import { isDiff, toolText, wantsTo } from './tool-text.ts'
 
 const entry = (n: number, more: Partial<ChatEntry> = {}): ChatEntry => ({
-  ...{ id: `m${n}`, task_id: `t${n}`, n, sender_message_id: `s${n}`, seq: 1, state: 'answered', tools: [] },
-  ...{ sender: { kind: 'person', id: 'p', name: 'Ana', door: 'http' }, text: '', attachments: [] },
+  id: `m${n}`,
+  task_id: `t${n}`,
+  n,
+  sender_message_id: `s${n}`,
+  seq: 1,
+  state: 'answered',
+  tools: [],
+  sender: { kind: 'person', id: 'p', name: 'Ana', door: 'http' },
+  text: '',
+  attachments: [],
   sent_at: new Date(Date.UTC(2026, 10, 16, 10, n)).toISOString(),
   ...more,
 })
@@ -24,15 +32,13 @@ const words = (more: Partial<ChatEntry>) => {
 }
 
 const usage = (cost: number | null) => ({
-  ...{
-    turns: 1,
-    unknown_turns: 0,
-    unknown_cost_turns: 0,
-    input_tokens: 1204,
-    output_tokens: null,
-    cost_usd: cost,
-    duration_ms: 6200,
-  },
+  turns: 1,
+  unknown_turns: 0,
+  unknown_cost_turns: 0,
+  input_tokens: 1204,
+  output_tokens: null,
+  cost_usd: cost,
+  duration_ms: 6200,
 })
 
 test('CV-2 RT-13 each state of a message in words; only what needs a person is red', () => {
@@ -101,7 +107,13 @@ test('CV-2 messages of agents and schedules fall between those of people, and un
   }
   const outgoing = (messageId: string) => ({
     session: 's',
-    ...{ messageId, workspaceId: 'w', contextId: 'c', text: '', files: [], at: '', state: 'sent' as const },
+    messageId,
+    workspaceId: 'w',
+    contextId: 'c',
+    text: '',
+    files: [],
+    at: '',
+    state: 'sent' as const,
   })
   const shown = { others: [other], outgoing: [outgoing('s2'), outgoing('s3')] }
   const keys = (from: ChatHistory) => timelineOf({ history: from, ...shown }).map(({ key }) => key)

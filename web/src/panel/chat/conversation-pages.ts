@@ -43,7 +43,9 @@ export function conversationPages(workspaceId: string, conversation: string): Co
     return withRefreshed(history, await read({ before: open.n + 1, limit: 1 }))
   }
   return {
-    ...{ key, get, readAnew },
+    key,
+    get,
+    readAnew,
     readAround: async (at) => withNewest(undefined, await read({ at, limit: PAGE_MESSAGES })),
     set: (history) => void queryClient.setQueryData(key, history),
     async readNewest() {

@@ -33,7 +33,9 @@ export function messageState(message: ChatMessageView): MessageStateText {
       return { ...calm, parts: [part('waiting for you'), ...runningSince(message)] }
     case 'rate_limited':
       return {
-        ...{ ...calm, hasStory: true, action: 'cancel' },
+        ...calm,
+        hasStory: true,
+        action: 'cancel',
         parts: [part('rate limited'), ...nextTry(message), part('costs no attempt')],
       }
     case 'parked':
@@ -57,7 +59,8 @@ function failedState(message: ChatMessageView): MessageStateText {
   const action = message.handled === undefined ? 'run again' : 'replay'
   return {
     parts: [part(`failed: ${reason}`), ...(isHandled ? [part('discarded')] : [])],
-    ...{ isRed: !isHandled, hasStory: true },
+    isRed: !isHandled,
+    hasStory: true,
     ...(!isHandled && { action }),
   }
 }

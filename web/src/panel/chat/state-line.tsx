@@ -112,7 +112,10 @@ async function runAgain(entry: ChatEntry, workspaceId: string): Promise<void> {
   const sent = history.find(({ messageId }) => messageId === entry.sender_message_id)
   const files = (sent?.parts ?? []).filter(({ raw }) => raw !== undefined)
   sendMessage({
-    ...{ workspaceId, contextId, messageId: `again-${entry.id}`, text: entry.text },
+    workspaceId,
+    contextId,
+    messageId: `again-${entry.id}`,
+    text: entry.text,
     files: files.map(({ raw = '', filename = 'file', mediaType = '' }, index) => ({
       key: `${entry.id}-${index}`,
       file: new File([Uint8Array.from(atob(raw), (sign) => sign.charCodeAt(0))], filename, { type: mediaType }),

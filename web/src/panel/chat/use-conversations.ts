@@ -71,7 +71,12 @@ export function summaryOf(history: ChatHistory): ConversationView | undefined {
   const words = first.text.replaceAll(/\s+/g, ' ').trim()
   const title = words.length > TITLE_CHARACTERS_MAX ? `${words.slice(0, TITLE_CHARACTERS_MAX - 1)}…` : words
   return {
-    ...{ id, context_id: contextId, principal, sender: first.sender, state: last.state, messages: last.n },
+    id,
+    context_id: contextId,
+    principal,
+    sender: first.sender,
+    state: last.state,
+    messages: last.n,
     title: title === '' ? 'a message without text' : title,
     updated_at: last.ended_at ?? last.started_at ?? last.sent_at,
   }

@@ -28,7 +28,8 @@ export function useMessageSearch(typed: string, workspaceId?: string): FoundMess
     queryKey: keys.workspace(workspaceId ?? '', 'found', search),
     queryFn: ({ pageParam }) =>
       client.searchMessages({
-        ...{ search, limit: HITS_PER_PAGE },
+        search,
+        limit: HITS_PER_PAGE,
         ...(workspaceId !== undefined && { workspace_id: workspaceId }),
         ...(pageParam !== '' && { after: pageParam }),
       }),

@@ -22,7 +22,9 @@ const TIMES = [
 export function NewScheduleDialog({ workspace, onClose }: NewScheduleDialogProps) {
   const form = useId()
   const { value, change, forget } = useDraft(`${workspace.id}.config.schedule`, {
-    ...{ text: '', cron: '0 9 * * 1-5', zone: Intl.DateTimeFormat().resolvedOptions().timeZone },
+    text: '',
+    cron: '0 9 * * 1-5',
+    zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
   })
   const { text, cron, zone } = value
   const [problem, setProblem] = useState<string>()

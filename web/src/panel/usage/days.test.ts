@@ -3,8 +3,14 @@ import { test } from 'node:test'
 import { axisOf, daysOf, shortCount, tokensText } from './days.ts'
 
 const sum = (more: object = {}) => ({
-  ...{ turns: 1, unknown_turns: 0, unknown_cost_turns: 0, input_tokens: 10, output_tokens: 2 },
-  ...{ cost_usd: 0.5, duration_ms: 5, ...more },
+  turns: 1,
+  unknown_turns: 0,
+  unknown_cost_turns: 0,
+  input_tokens: 10,
+  output_tokens: 2,
+  cost_usd: 0.5,
+  duration_ms: 5,
+  ...more,
 })
 
 test('RT-13 the chart has every day of the range in UTC, the oldest first, also days without turns', () => {
