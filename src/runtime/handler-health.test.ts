@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { letterTo, SENDER } from '../../test/fakes/letters.ts'
-import { manualClock } from '../../test/fakes/manual-clock.ts'
+import { type ManualClock, manualClock } from '../../test/fakes/manual-clock.ts'
 import { MoleculeError } from '../errors.ts'
 import type { Lease, Outcome } from '../inbox/inbox.ts'
 import { type BrokenHandler, createHandlerHealth } from './handler-health.ts'
@@ -27,8 +27,7 @@ const exit = (exitCode: number) =>
   new MoleculeError('exit', `exit ${exitCode}`, { retryable: ![126, 127].includes(exitCode), details: { exitCode } })
 const done: Outcome = { type: 'done', finality: 'completed', parts: [{ text: 'ok' }], artifacts: [] }
 
-function setUp(t: TestContext) {
-  const clock = manualClock()
+function setUp(t: TestContext, clock: ManualClock = manualClock()) {
   const shown: (BrokenHandler | undefined)[] = []
   const missing: { reason?: MoleculeError } = {}
   const handler = createHandlerHealth({
@@ -85,6 +84,19 @@ test('CN-3 after 5, 10, 20, 40, 60, 60 s a broken handler is checked and then ge
   await pass(60_000)
   run(leaseOf('a'))
   assert.deepEqual([handler.capacity(), shown.at(-1)], [undefined, undefined])
+})
+
+test('CN-3 a handler that stays broken is tried again also where the time of day went back', async (t) => {
+  const clock = manualClock()
+  let backMs = 0
+  const { handler, missing, pass, run } = setUp(t, { ...clock, nowMs: () => clock.nowMs() - backMs })
+  missing.reason = new MoleculeError('backend_missing', 'no such program')
+  run(leaseOf('a'), exit(127))
+  backMs = 3600_000
+  await pass(5_000)
+  delete missing.reason
+  await pass(10_000)
+  assert.equal(handler.capacity(), 1)
 })
 
 test('CN-3 a message whose command is missing is at fault once the handler answers a later one', async (t) => {

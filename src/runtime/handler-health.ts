@@ -66,8 +66,15 @@ export function createHandlerHealth(options: HandlerHealthOptions): HandlerHealt
   let broken: BrokenHandler | undefined
   let isTrying = false
   let isClosed = false
-  let cancel: (() => void) | undefined
+  /** Set from the failure until the next try is due. */
+  let delay: { readonly untilMs: number; readonly cancel: () => void } | undefined
 
+  const endDelay = () => {
+    delay?.cancel()
+    delay = undefined
+  }
+  /** By the clock that never goes back: the time of day may be corrected while a message waits. */
+  const leftMs = () => Math.max(0, (delay?.untilMs ?? 0) - clock.monotonicMs())
   const tryAgain = async () => {
     try {
       await check()
@@ -75,27 +82,32 @@ export function createHandlerHealth(options: HandlerHealthOptions): HandlerHealt
       if (!isClosed) setBroken(toMoleculeError(thrown))
       return
     }
-    if (isClosed || broken === undefined) return
+    // Meanwhile a message may have found it working, or broken again.
+    if (isClosed || broken === undefined || delay !== undefined) return
     isTrying = true
     onChange(broken, true)
   }
   const setBroken = (error: MoleculeError): BrokenHandler => {
     // Messages that ran at the same time fail together, and count as one try.
-    if (broken !== undefined && !isTrying && clock.nowMs() < broken.nextTryAtMs) return broken
+    if (broken !== undefined && !isTrying && delay !== undefined) return broken
+    endDelay()
     const afterMs = TRY_AFTER_MS[Math.min(tries, TRY_AFTER_MS.length - 1)] ?? 0
     tries += 1
     isTrying = false
     const reason = failureSentence(error)?.sentence ?? 'the handler cannot run'
     broken = { reason, detail: error.message, nextTryAtMs: clock.nowMs() + afterMs }
-    cancel?.()
-    cancel = clock.after(afterMs, () => void tryAgain())
+    const cancel = clock.after(afterMs, () => {
+      delay = undefined
+      void tryAgain()
+    })
+    delay = { untilMs: clock.monotonicMs() + afterMs, cancel }
     onChange(broken, false)
     return broken
   }
   const setWorking = () => {
     tries = 0
     isTrying = false
-    cancel?.()
+    endDelay()
     if (broken === undefined) return
     broken = undefined
     onChange(undefined, false)
@@ -104,7 +116,7 @@ export function createHandlerHealth(options: HandlerHealthOptions): HandlerHealt
     mayBeAtFault: (lease) => suspects.add(lease, 'failed') !== undefined,
     outcomeOf(lease, error) {
       const suspect = isBroken(error) ? suspects.add(lease, 'not_run') : undefined
-      return suspect && waits(setBroken(error), { tries: suspect.tries, nowMs: clock.nowMs() })
+      return suspect && waits(setBroken(error), { tries: suspect.tries, leftMs: leftMs() })
     },
     began({ messageId }) {
       running.set(messageId, { isTry: isTrying })
@@ -124,7 +136,7 @@ export function createHandlerHealth(options: HandlerHealthOptions): HandlerHealt
     },
     close() {
       isClosed = true
-      cancel?.()
+      endDelay()
     },
   }
 }
@@ -168,10 +180,10 @@ const isBroken = ({ code, details }: MoleculeError): boolean =>
 /** The message keeps its place, unless another one has to go first. */
 function waits(
   { reason, nextTryAtMs }: BrokenHandler,
-  { tries, nowMs }: { readonly tries: number; readonly nowMs: number },
+  { tries, leftMs }: { readonly tries: number; readonly leftMs: number },
 ): Outcome {
   const text = `waiting: the handler of this workspace cannot run: ${reason}; next try at ${timeOfDay(nextTryAtMs)}`
-  const afterMs = tries % TRIES_OF_ONE_MAX === 0 ? 2 * (nextTryAtMs - nowMs) : 0
+  const afterMs = tries % TRIES_OF_ONE_MAX === 0 ? 2 * leftMs : 0
   return { type: 'released', interrupted: false, parked: { afterMs, said: { parts: [{ text }] } } }
 }
 
