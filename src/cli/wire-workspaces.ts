@@ -128,7 +128,7 @@ export function wireWorkspaces(parts: WireWorkspacesOptions): WiredWorkspaces {
       }),
       registry: createWorkspaceRegistry(store, {
         hasBridge: localInbox.bridges.isConnected,
-        onRegister: localInbox.queues.retryFailed,
+        onWorking: localInbox.queues.retryFailed,
       }),
       activity: localInbox.activity,
       pending: localInbox.pendingAsks,

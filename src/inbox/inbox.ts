@@ -409,7 +409,7 @@ export interface WorkspaceQueues {
   resume(workspaceId: string): Promise<void>
   /** A limit of the workspace changed: what waits for one (slots, turns of the hour, budget of the day) looks again now. */
   limitsChanged(workspaceId: string): Promise<void>
-  /** Its messages that failed and wait for a late attempt are ready now: their worker was restarted. */
+  /** Its messages that failed and wait for a late attempt are ready now: their worker was restarted or works again. */
   retryFailed(workspaceId: string): Promise<void>
   end(workspaceId: string, failure: Failure): Promise<number>
 }

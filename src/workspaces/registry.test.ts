@@ -107,3 +107,17 @@ test('PL-4 the peers of a workspace are those that it may talk to, in the order 
   const peers = async (of: string) => (await registry.peers(of)).map((peer) => peer.id)
   assert.deepEqual([await peers(id), await peers(other), await peers(child)], [[other], [id, child], [other]])
 })
+
+test('CN-3 a workspace works again when its process has started, or when the problem of its last report is gone', async (t) => {
+  const working: string[] = []
+  const { registry, id } = await openRegistry(t, { onWorking: async (of) => void working.push(of) })
+  await registry.register(id, { problem: 'it failed' })
+  await registry.heartbeat(id, { active_tasks: 1 })
+  assert.deepEqual(working.splice(0), [id])
+  await registry.heartbeat(id, { problem: '' })
+  assert.deepEqual(working.splice(0), [id])
+  await registry.heartbeat(id, { problem: '' })
+  await registry.heartbeat(id, { problem: 'it failed again' })
+  await registry.heartbeat(id, { problem: 'it failed again', runtime_state: 'stopped' })
+  assert.deepEqual(working, [])
+})

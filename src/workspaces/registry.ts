@@ -30,28 +30,35 @@ const STOPPED_STATE = 'stopped'
 export interface WorkspaceRegistryOptions {
   /** True while a bridge of the workspace is connected to this process. */
   readonly hasBridge?: (id: string) => boolean
-  /** A process of the workspace has started. */
-  readonly onRegister?: (id: string) => Promise<void>
+  /** A process of the workspace has started, or reports that its problem is gone. */
+  readonly onWorking?: (id: string) => Promise<void>
 }
 
 export function createWorkspaceRegistry(
   store: Store,
-  { hasBridge = () => false, onRegister = async () => undefined }: WorkspaceRegistryOptions = {},
+  { hasBridge = () => false, onWorking = async () => undefined }: WorkspaceRegistryOptions = {},
 ): WorkspaceRegistry {
-  const update = async (id: string, change: () => Transaction<void>) => {
+  const write = async <T>(id: string, change: () => Transaction<T>): Promise<T> => {
     if (!isWorkspaceId(id)) throw workspaceNotFound(id)
-    await store.write(change, id)
-    return await store.read(() => requireWorkspace(id))
+    return await store.write(change, id)
   }
+  const read = (id: string) => store.read(() => requireWorkspace(id))
   return {
     async register(id, report) {
-      const registered = await update(id, () => register(id, report))
-      await onRegister(id)
-      return registered
+      await write(id, () => register(id, report))
+      await onWorking(id)
+      return await read(id)
     },
-    heartbeat: (id, report) =>
-      update(id, () => (report.runtime_state === STOPPED_STATE ? signOff(id, hasBridge(id)) : heartbeat(id, report))),
-    setStatusText: (id, text) => update(id, () => writeStatusText(id, text)),
+    async heartbeat(id, report) {
+      const isStopped = report.runtime_state === STOPPED_STATE
+      const worksAgain = await write(id, () => (isStopped ? signOff(id, hasBridge(id)) : heartbeat(id, report)))
+      if (worksAgain) await onWorking(id)
+      return await read(id)
+    },
+    async setStatusText(id, text) {
+      await write(id, () => writeStatusText(id, text))
+      return await read(id)
+    },
     async peers(id) {
       const all = await store.read(listWorkspaces)
       const own = all.find((workspace) => workspace.id === id)
@@ -72,20 +79,29 @@ function* register(id: string, report: HeartbeatReport): Transaction<void> {
   )
 }
 
-function* heartbeat(id: string, report: HeartbeatReport): Transaction<void> {
+/** True if the problem of the last report is gone. */
+function* heartbeat(id: string, report: HeartbeatReport): Transaction<boolean> {
   const [known] = yield* sql<{ report: string }>('select report from presence where workspace_id = $1', [id])
-  if (known === undefined) return yield* register(id, report)
-  const merged = { ...(JSON.parse(known.report) as HeartbeatReport), ...report }
+  if (known === undefined) {
+    yield* register(id, report)
+    return false
+  }
+  const last = JSON.parse(known.report) as HeartbeatReport
+  const merged = { ...last, ...report }
   yield* sql('update presence set heard_at = now_ms(), signed_off_at = null, report = $2 where workspace_id = $1', [
     id,
     JSON.stringify(merged),
   ])
+  return hasProblem(last) && !hasProblem(merged)
 }
 
+const hasProblem = ({ problem = '' }: HeartbeatReport): boolean => problem !== ''
+
 /** The report goes with the process that made it. While another bridge is connected, its own heartbeats count. */
-function* signOff(id: string, hasOtherBridge: boolean): Transaction<void> {
-  if (hasOtherBridge) return
-  yield* sql(`update presence set signed_off_at = now_ms(), report = '{}' where workspace_id = $1`, [id])
+function* signOff(id: string, hasOtherBridge: boolean): Transaction<false> {
+  if (!hasOtherBridge)
+    yield* sql(`update presence set signed_off_at = now_ms(), report = '{}' where workspace_id = $1`, [id])
+  return false
 }
 
 function* writeStatusText(id: string, text: string): Transaction<void> {

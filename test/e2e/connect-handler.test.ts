@@ -103,6 +103,21 @@ test('CN-3 a message that fails again and again is kept while nothing else is an
   assert.equal(replyText(await waitForFinalTask(platform, id, task)), 'hello')
 })
 
+test('CN-3 a message that was kept is tried at once when the handler has answered another one', async (t) => {
+  const { platform, workspace, id, home, handler, runs, install } = await setUp(t)
+  install(`echo run >> ${runs}; exit 1`)
+  await startBridge(t, { url: platform.url, workspace, home, cmd: handler })
+  const task = await sendWithoutWaiting(platform, id, 'hello')
+  await waitUntil(
+    async () => /attempt 5 in 1 min/.test((await getWorkspace(platform, id)).status_reason ?? ''),
+    'the message is kept',
+  )
+  install('cat')
+  assert.equal(replyText(await platform.send(id, 'works')), 'works')
+  const isAnswered = async () => replyText(await getTask(platform, id, task)) === 'hello'
+  await waitUntil(isAnswered, 'it is answered before its next time', 30_000)
+})
+
 test('CN-3 a max_attempts that somebody set rules, also on a bridge', async (t) => {
   const { platform, workspace, id, home } = await setUp(t, { max_attempts: 1 })
   await startBridge(t, { url: platform.url, workspace, home, cmd: 'exit 1' })
