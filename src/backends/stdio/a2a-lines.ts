@@ -65,9 +65,7 @@ function readTask(task: JsonObject, status: JsonObject): EndEvent {
   if (finality === undefined) return failed(`the program left its task as ${JSON.stringify(status['state'])}`)
   if (finality === 'completed') return done(artifacts.length > 0 ? artifacts : message)
   // A question, or why it refuses, is no result: it stands in the status of the task alone.
-  return message.length === 0
-    ? done(artifacts, finality)
-    : { type: 'done', parts: artifacts, finality, said: { parts: message } }
+  return { type: 'done', parts: artifacts, finality, ...(message.length > 0 && { said: { parts: message } }) }
 }
 
 const FINALITIES: readonly Finality[] = ['completed', 'input_required', 'auth_required', 'rejected']
@@ -77,10 +75,10 @@ function partsOf({ parts }: JsonObject): Part[] {
   return parts.map((part: unknown, index) => readAgentPart(part, `parts[${index}]`))
 }
 
-const done = (parts: readonly Part[], finality: Finality = 'completed'): EndEvent => ({
+const done = (parts: readonly Part[]): EndEvent => ({
   type: 'done',
   parts: parts.length === 0 ? [{ text: '' }] : parts,
-  finality,
+  finality: 'completed',
 })
 
 const failed = (message: string, cause?: unknown): EndEvent => ({
