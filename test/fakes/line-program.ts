@@ -74,6 +74,19 @@ function act(name: string | undefined, { id, text, params }: Message): void {
       writeFileSync(join(params.metadata.molecule.outbox, 'note.txt'), text)
       send({ id, result: 'written' })
       return
+    case 'writelate':
+      send({ id, result: 'written' })
+      setTimeout(() => {
+        try {
+          writeFileSync(join(params.metadata.molecule.outbox, 'late.txt'), text)
+        } catch {
+          // The folder is gone.
+        }
+      }, 50)
+      return
+    case 'later':
+      setTimeout(() => send({ id, result: 'later' }), 200)
+      return
     case 'noise':
       process.stdout.write('hello, I am a program\n\n')
       send({ id: 999_999, result: 'an unknown id' })

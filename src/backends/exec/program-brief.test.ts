@@ -1,6 +1,7 @@
 /** What a program of the owner gets beside its message, as a command of the exec backend sees it. */
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { listEvents, makeTurn, replyOf, type TurnOverrides } from '../../../test/fakes/turns.ts'
 import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/harness/process-harness.ts'
@@ -134,4 +135,14 @@ test('RT-17 a later turn has a folder also where somebody cleaned the temporary 
   await kept.backend.close()
   await backend.close()
   for (const path of [first, second, folder]) assert.ok(!existsSync(path))
+})
+
+test('RT-17 a read-only folder in the outbox does not cost the answer', { skip: process.getuid?.() === 0 }, async (t) => {
+  const cmd = 'echo "$MOLECULE_OUTBOX"; mkdir -p "$MOLECULE_OUTBOX/a/b"; chmod 500 "$MOLECULE_OUTBOX/a"'
+  const { reply, backend } = setUp(t, { cmd })
+  const outbox = (await reply()).trim()
+  await backend.close()
+  assert.ok(existsSync(outbox))
+  chmodSync(join(outbox, 'a'), 0o700)
+  rmSync(dirname(dirname(outbox)), { recursive: true })
 })

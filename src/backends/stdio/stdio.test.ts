@@ -34,6 +34,14 @@ const rawOf = (text: string, given: TurnOverrides) => ({
   ...given.request,
 })
 
+test('RT-17 a file that the program writes after its answer is not delivered with the answer of another message', async (t) => {
+  const { run } = setUp(t)
+  assert.equal(replyOf(await run('!writelate secret')), 'written')
+  // The answer comes after the late file: the timers of the program run in order.
+  const events = await run('!later')
+  assert.deepEqual([replyOf(events), events.filter(({ type }) => type === 'artifact')], ['later', []])
+})
+
 test('AG-8 one process answers all messages and tells concurrent ones apart by their ids', async (t) => {
   const { run, alive } = setUp(t)
   const texts = Array.from({ length: 30 }, (_, n) => `!slowly ${n}`)
@@ -145,6 +153,11 @@ test('AG-8 a reply may be a text, a response, an A2A message or an A2A task', ()
   for (const form of forms) assert.deepEqual(readReply(form), { type: 'done', parts: [part], finality: 'completed' })
   const question = readReply({ status: { state: 'input-required', message: { parts: [part] } } })
   assert.deepEqual(question, { type: 'done', parts: [], finality: 'input_required', said: { parts: [part] } })
+  assert.deepEqual(readReply({ status: { state: 'input-required' } }), {
+    type: 'done',
+    parts: [],
+    finality: 'input_required',
+  })
   const failed = readReply({ status: { state: 'TASK_STATE_FAILED', message: { parts: [part] } } })
   assert.equal(failed.type === 'failed' && failed.error.message, 'hi')
 })

@@ -110,7 +110,7 @@ async function runTurn(turn: Turn, stdioContext: StdioContext, stream: TurnStrea
     if (end.type === 'done') await brief.deliver()
     return end
   } finally {
-    folders.giveBack(brief.folder)
+    folders.remove(brief.folder)
   }
 }
 

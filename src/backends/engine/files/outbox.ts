@@ -93,7 +93,11 @@ async function collectOutbox(folder: string, within: string): Promise<OutboxFile
       refused.push(`the file ${safeFileName(name, 'file')} was not delivered: ${toMoleculeError(thrown).message}`)
     }
   }
-  rmSync(folder, { recursive: true, force: true })
+  try {
+    rmSync(folder, { recursive: true, force: true })
+  } catch {
+    // A folder in it is read-only. Its owner finds out when it is needed again; the answer must not be lost for it.
+  }
   return { files, refused }
 }
 

@@ -17,8 +17,10 @@ export interface TurnFolder {
 
 export interface TurnFolders {
   open(): TurnFolder
-  /** Removes all files of the turn. Nothing of the turn may run any more. */
+  /** Removes all files of the turn; an empty folder serves a later turn. Nothing of the turn may run any more. */
   giveBack(folder: TurnFolder): void
+  /** The same for a program that goes on: a file that it writes late must not be delivered with another answer. */
+  remove(folder: TurnFolder): void
   /** Removes the folders of all turns. */
   close(): void
 }
@@ -56,9 +58,25 @@ export function createTurnFolders(parent?: string): TurnFolders {
     },
     giveBack(folder) {
       if (isClean(folder)) free.push(folder)
-      else rmSync(folder.path, { recursive: true, force: true })
+      else removeOrLeave(folder.path)
     },
-    close: () => backendFolder.remove(),
+    remove: ({ path }) => removeOrLeave(path),
+    close() {
+      try {
+        backendFolder.remove()
+      } catch {
+        // What a program made read-only stays, as in `removeOrLeave`.
+      }
+    },
+  }
+}
+
+/** A folder that the program has made read-only cannot be removed. It stays, because it must not cost the answer. */
+function removeOrLeave(path: string): void {
+  try {
+    rmSync(path, { recursive: true, force: true })
+  } catch {
+    // Only this user can read it.
   }
 }
 
