@@ -75,7 +75,7 @@ test('RT-10 BK-6 a broken adapter, or one whose name is taken, is logged by name
   const expected = [
     /"b-again" is skipped: the name "good" is taken/,
     /"c-exec" is skipped: the name "exec" is taken/,
-    /"d-syntax" is skipped/,
+    /"d-syntax" is skipped: .*\.js cannot be loaded: Unexpected/,
     /"e-throws" is skipped: no licence/,
     /"f-nothing" is skipped: it exports no backend/,
     /"g-nameless" is skipped: the name/,

@@ -132,7 +132,7 @@ const exportedBackend = (module: Readonly<Record<string, unknown>>): unknown => 
 
 const withOurBackends = (definition: BackendDefinition): BackendDefinition => ({
   ...definition,
-  create: (options, context) => withOurErrors(definition.create(options, context)),
+  create: (options, context) => withOurErrors(definition.create(options, context), context.log),
 })
 
 /** The path of the entry file. Throws for files that must not be run and for packages that are missing. */
@@ -149,6 +149,8 @@ async function importEntry(entry: string, folder: string): Promise<Readonly<Reco
   try {
     return (await inTime('its code', import(pathToFileURL(entry).href))) as Readonly<Record<string, unknown>>
   } catch (cause) {
+    // Node names no file in the message: `Unexpected token '='`.
+    if (cause instanceof SyntaxError) throw new Error(`${entry} cannot be loaded: ${cause.message}`, { cause })
     const unlisted = /^Cannot find package '([^'\n]{1,300})'/.exec(reasonOf(cause))?.[1]
     if (unlisted === undefined) throw cause
     const message = `it imports the package ${unlisted}, which is not in its package.json; run: ${commandIn(folder, `npm install ${unlisted}`)}`
@@ -206,9 +208,22 @@ async function inTime<T>(what: string, work: T | Promise<T>): Promise<T> {
 }
 
 /** An adapter has no MoleculeError, or another copy of the class, so each of its errors is converted. */
-function withOurErrors(backend: Backend): Backend {
+function withOurErrors(backend: Backend, log: Log): Backend {
   const ours = replaceRun(backend, (turn, signal) => ourErrors(backend.run(turn, signal)))
-  return backend.limits === undefined ? ours : { ...ours, limits: () => readLimits(backend) }
+  return {
+    ...ours,
+    ...(backend.limits !== undefined && { limits: () => readLimits(backend) }),
+    close: () => closeLogged(backend, log),
+  }
+}
+
+/** The caller of `close` has no use for its error: it would end the platform, or all of `molecule doctor`. */
+async function closeLogged(backend: Backend, log: Log): Promise<void> {
+  try {
+    await backend.close()
+  } catch (err) {
+    log.warn({ backend: backend.name, err }, `the adapter of "${backend.name}" failed to close`)
+  }
 }
 
 /** After a turn no error of an adapter may hide its answer. */
