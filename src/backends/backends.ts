@@ -43,6 +43,8 @@ export interface BackendRegistry {
   names(): readonly string[]
   /** Throws for an unknown name; the error lists the known names, sorted. */
   get(name: string): BackendDefinition
+  /** As `resolveBackendName`. Throws `backend_missing` with the reason for an adapter that could not be loaded. */
+  resolve(name: string | undefined): string
   build(name: string, values: Readonly<Record<string, string>>, context: BackendContext): Backend
 }
 
@@ -58,16 +60,21 @@ export function createBackendRegistry(
     byName.set(definition.name, definition)
   }
   const names = [...byName.keys()].sort()
+  const notLoadedText = (name: string) => `the adapter "${name}" could not be loaded: ${broken.get(name)}`
   const get = (name: string): BackendDefinition => {
     const definition = byName.get(name)
     if (definition) return definition
-    const reason = broken.get(name)
-    if (reason !== undefined) throw badConfig(`the adapter "${name}" could not be loaded: ${reason}`, { name })
+    if (broken.has(name)) throw badConfig(notLoadedText(name), { name })
     throw badConfig(`unknown backend "${name}"; known: ${names.join(', ')}`, { name, known: names })
   }
   return {
     names: () => names,
     get,
+    resolve(name) {
+      const isBroken = name !== undefined && broken.has(name) && !byName.has(longBackendName(name))
+      if (isBroken) throw new MoleculeError('backend_missing', notLoadedText(name), { details: { name } })
+      return resolveBackendName(name, names)
+    },
     build(name, values, context) {
       const definition = get(name)
       const options = createOptions(values)

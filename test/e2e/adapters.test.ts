@@ -73,7 +73,7 @@ test('RT-10 an adapter folder becomes a runtime at start; a broken adapter is re
 
 test('RT-10 doctor says why the last start could not use an adapter, and what its own probe finds', async (t) => {
   const dataDir = temporaryDir(t)
-  const add = (name: string, more: string) => {
+  const add = (name: string, more: string, close = '') => {
     const folder = join(dataDir, 'adapters', name)
     mkdirSync(folder, { recursive: true })
     writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module', main: 'a.js' }))
@@ -85,7 +85,7 @@ test('RT-10 doctor says why the last start could not use an adapter, and what it
         async validate() { return { ok: true } }
         async *run() { yield { type: 'done', parts: [{ text: 'x' }], finality: 'completed' } }
         async probe() { return this.drifts }
-        async close() {}
+        async close() { ${close} }
       }
       export const backend = { name: '${name}', summary: 's', options: {}, reportsTools: false, create: () => new Agent() }
       ${more}`,
@@ -93,12 +93,19 @@ test('RT-10 doctor says why the last start could not use an adapter, and what it
   }
   add('unlicensed', "export const setup = () => { throw new Error('no licence') }")
   add('drifted', '')
+  add('sulky', '', "throw new Error('no end')")
   const platform = await startPlatformFor(t, { dataDir })
   const workspace = await platform.request('POST', '/workspaces', { name: 'x', runtime: 'unlicensed' })
   assert.match(workspace.body.error.message, /the adapter "unlicensed" could not be loaded: no licence/)
   const found = await doctor(dataDir)
   assert.match(found, /BROKEN +adapters: unlicensed +it cannot be used: no licence -> correct it/)
-  assert.match(found, /BROKEN +adapters: drifted +option --talk missing, its turns fail/)
+  for (const name of ['drifted', 'sulky'])
+    assert.match(found, new RegExp(`BROKEN +adapters: ${name} +option --talk missing, its turns fail`))
+  const sulky = await platform.request('POST', '/workspaces', { name: 'y', runtime: 'sulky' })
+  assert.equal(replyText(await platform.send(sulky.body.id, 'hi')), 'x')
+  // Closes the backend of the turn.
+  assert.equal((await platform.request('POST', `/workspaces/${sulky.body.id}/restart`)).status, 200)
+  assert.equal(replyText(await platform.send(sulky.body.id, 'hi')), 'x')
 })
 
 test('RT-10 packages that an adapter needs are installed at start, without running scripts of theirs', async (t) => {
@@ -143,7 +150,7 @@ test('RT-10 a package that package.json does not list is named with the command 
   assert.ok(platform.output().includes(advice), platform.output())
 })
 
-test('RT-10 CN-1 an adapter runs on a bridge, and an unknown name lists it', async (t) => {
+test('RT-10 CN-1 BK-8 an adapter runs on a bridge, an unknown name lists it, and a broken one says why', async (t) => {
   const platform = await startPlatformFor(t)
   const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
@@ -153,6 +160,10 @@ test('RT-10 CN-1 an adapter runs on a bridge, and an unknown name lists it', asy
   const unknown = launchBridge(t, { ...start, args: ['--backend', 'clippy'] })
   assert.equal(await unknown.ended, 2)
   assert.match(unknown.output(), /unknown backend "clippy"; valid: .*codex, .*padding, parrot/)
+  mkdirSync(join(home, 'adapters', 'broken'))
+  const broken = launchBridge(t, { ...start, args: ['--backend', 'broken'] })
+  assert.equal(await broken.ended, 1)
+  assert.match(broken.output(), /error: the adapter "broken" could not be loaded: it has no package\.json/)
   const bridge = await startBridge(t, { ...start, args: ['--backend', 'padding'] })
   assert.equal(replyText(await platform.send(workspace.id, 'hello')), '.....hello')
   bridge.kill('SIGTERM')
@@ -178,6 +189,9 @@ test('RT-10 GW-1 an adapter answers behind the gateway; an unknown name ends it 
   const unknown = await runCommand(['gateway'], { env: { ...env, AGENT_BACKEND: 'clippy' } })
   assert.equal(unknown.code, 1)
   assert.match(unknown.err, /unknown backend "clippy"; valid: .*parrot/)
+  const broken = await runCommand(['gateway'], { env: { ...env, AGENT_BACKEND: 'broken' } })
+  assert.equal(broken.code, 1)
+  assert.match(broken.err, /error: the adapter "broken" could not be loaded: it has no package\.json/)
   const command = startCommand(t, ['gateway'], { env: { ...env, AGENT_BACKEND: 'parrot' } })
   await command.waitForOutput(/parrot answers/)
   await command.waitForErrors(/the backend parrot does not support ALLOWED_TOOLS/)

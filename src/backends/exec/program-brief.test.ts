@@ -137,7 +137,9 @@ test('RT-17 a later turn has a folder also where somebody cleaned the temporary 
   for (const path of [first, second, folder]) assert.ok(!existsSync(path))
 })
 
-test('RT-17 a read-only folder in the outbox does not cost the answer', { skip: process.getuid?.() === 0 }, async (t) => {
+test('RT-17 a read-only folder in the outbox does not cost the answer', {
+  skip: process.getuid?.() === 0,
+}, async (t) => {
   const cmd = 'echo "$MOLECULE_OUTBOX"; mkdir -p "$MOLECULE_OUTBOX/a/b"; chmod 500 "$MOLECULE_OUTBOX/a"'
   const { reply, backend } = setUp(t, { cmd })
   const outbox = (await reply()).trim()

@@ -6,7 +6,7 @@
 
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { type BackendRegistry, resolveBackendName } from '../../backends/backends.ts'
+import type { BackendRegistry } from '../../backends/backends.ts'
 import { unknownOptionKeys } from '../../backends/options.ts'
 import { createPlatformClient } from '../../client/platform-client.ts'
 import { withRetries } from '../../client/retry.ts'
@@ -121,10 +121,12 @@ function readSettings({ workspaceId, flags, terminal, usage }: ConnectOptions, r
     try {
       return read()
     } catch (thrown) {
+      // The name is right, and what it names is broken.
+      if (thrown instanceof MoleculeError && thrown.code === 'backend_missing') throw thrown
       return usage(thrown instanceof Error ? thrown.message : String(thrown))
     }
   }
-  const backend = attempt(() => resolveBackendName(flags.backend, registry.names()))
+  const backend = attempt(() => registry.resolve(flags.backend))
   const tokens = attempt(() => openTokenSource({ token: flags.token, tokenFile: flags.tokenFile, env }))
   const apiUrl = trimEndOf(flags.apiUrl ?? (env['MOLECULE_API_URL'] || DEFAULT_URL), '/')
   if (!isHttpUrl(apiUrl)) usage(`--api-url is not an http address: "${apiUrl}"`)

@@ -9,7 +9,6 @@ import {
   builtinBackends,
   createBackendRegistry,
   longBackendName,
-  resolveBackendName,
 } from '../../backends/backends.ts'
 import { createPlatformClient, type PlatformClient } from '../../client/platform-client.ts'
 import { systemClock } from '../../clock.ts'
@@ -49,7 +48,7 @@ export async function gateway({ terminal, verbose }: GatewayOptions): Promise<vo
     verbose,
     terminal,
     async beforeWork(started) {
-      const backend = resolveBackendName(settings.backend, started.backends.names())
+      const backend = started.backends.resolve(settings.backend)
       const names = await setUp(started, { ...settings, backend })
       const approve = `${ownCommand(terminal.env)} pair approve <code>`
       return `${names.join(', ')}: ${backend} answers, in ${settings.workingDir}\nPeople who write to the bot get a code. Let them in: ${approve}\n`
@@ -63,7 +62,7 @@ async function checkBefore(settings: GatewaySettings, { env, err }: Terminal): P
   const isBuiltin = settings.backend === undefined || registry.names().includes(longBackendName(settings.backend))
   const folders = isBuiltin ? [] : await listAdapterFolders(adaptersDirOf(loadDataDir({ flags: {}, env })))
   // Adapters are loaded by the platform alone, after it has named those that have changed.
-  const backend = folders.length > 0 ? undefined : resolveBackendName(settings.backend, registry.names())
+  const backend = folders.length > 0 ? undefined : registry.resolve(settings.backend)
   for (const { kind, token, apiUrl } of settings.channels) {
     const service = { token, ...(apiUrl !== undefined && { apiUrl }), clock: systemClock, log: silentLog }
     const { steps } = await kind.check(service, AbortSignal.timeout(CHECK_MS_MAX))
