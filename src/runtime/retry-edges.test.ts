@@ -56,7 +56,6 @@ test('a dead letter has the plain sentence, and a retry the number of its attemp
     interrupted: true,
     failure: {
       ...plain,
-      message: 'attempt 2 of 4 in 5 s: why',
       ...spoken,
       sentence: `attempt 2 of 4 in 5 s: ${spoken.sentence}`,
     },

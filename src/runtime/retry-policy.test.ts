@@ -34,16 +34,20 @@ test('a retryable error is retried after 5, 10 and 20 s and then becomes a dead 
   assert.deepEqual(waits, [5000, 10_000, 20_000, 'dead'])
 })
 
-test('the failure of a retry says which attempt, of how many, when and why', () => {
-  const outcome = outcomeOf(passing(), { failures: 1 })
-  assert.equal(outcome.type === 'retry' && outcome.failure.message, 'attempt 3 of 4 in 10 s: exit 3')
+test('the failure of a retry says which attempt, of how many, when and why, and the owner reads it once', () => {
+  const { failure } = outcomeOf(passing(), { failures: 1 }) as Outcome & { type: 'retry' }
+  assert.match(failure.sentence ?? '', /^attempt 3 of 4 in 10 s: the agent's program/)
+  assert.equal(failure.message, 'exit 3')
+  const forCaller = new MoleculeError('agent_failed', 'no ink', { retryable: true, details: { forCaller: true } })
+  const spoken = outcomeOf(forCaller) as Outcome & { type: 'retry' }
+  assert.deepEqual([spoken.failure.message, spoken.failure.sentence], ['attempt 2 of 4 in 5 s: no ink', undefined])
 })
 
 test('RT-6 a retry waits as long as the provider asks, up to a day', () => {
   const after = (resetAfterMs: number) => outcomeOf(limited({ resetAfterMs }))
   const soon = after(90_000)
   assert.deepEqual(soon.type === 'retry' && [soon.afterMs, soon.parked], [90_000, undefined])
-  assert.match(soon.type === 'retry' ? soon.failure.message : '', /^attempt 2 of 4 in 2 min: /)
+  assert.match(soon.type === 'retry' ? (soon.failure.sentence ?? '') : '', /^attempt 2 of 4 in 2 min: /)
   assert.equal(after(24 * HOUR_MS).type, 'retry')
   assert.equal(after(25 * HOUR_MS).type, 'dead')
 })

@@ -184,10 +184,13 @@ function retryAfterMs({ error, maxAttempts }: FailedTurn, attempt: number): numb
 
 const stepOf = (steps: readonly number[], index: number): number => steps[Math.min(index, steps.length - 1)] ?? 0
 
-/** The error's own message for the owner, with `prefix`, and the public sentence, with `prefix` and `advice`. */
+/**
+ * The error's own message, and the public sentence with `prefix` and `advice`. The owner reads the message below the
+ * sentence; it has the prefix only where there is no sentence.
+ */
 export function toFailure(error: MoleculeError, prefix = '', advice = ''): Failure {
-  const failure = { code: error.code, message: prefix + error.message, details: error.details }
+  const { code, message, details } = error
   const described = failureSentence(error)
-  if (described === undefined) return failure
-  return { ...failure, sentence: prefix + described.sentence + advice, category: described.category }
+  if (described === undefined) return { code, message: prefix + message, details }
+  return { code, message, details, sentence: prefix + described.sentence + advice, category: described.category }
 }
