@@ -41,6 +41,8 @@ test('BK-8 a missing, a non-executable and a broken program each have a problem 
     problem: 'backend "some": nowhere is not found on PATH',
     remedy: 'install it with `npm i some`, or set option bin to its path',
   })
+  const elsewhere = await validate('/nowhere/agent')
+  assert.equal(!elsewhere.ok && elsewhere.problem, 'backend "some": there is no program /nowhere/agent')
   assert.ok(!plain.ok && /plain is not executable/.test(plain.problem) && /chmod \+x/.test(plain.remedy))
   const problem = `backend "some": \`${broken} --version\` failed: exit code 1: its engine is missing`
   assert.ok(!failing.ok)

@@ -31,7 +31,8 @@ export async function validateCli(probe: ValidateCliOptions, signal: AbortSignal
   const { backend, bin, install } = probe
   const found = await findProgram(bin, probe.env['PATH'] ?? '')
   if (found.path === undefined) {
-    const problem = found.isThere ? `${bin} is not executable` : `${bin} is not found on PATH`
+    const missing = isPath(bin) ? `there is no program ${bin}` : `${bin} is not found on PATH`
+    const problem = found.isThere ? `${bin} is not executable` : missing
     const remedy = found.isThere
       ? `make it executable for this user (chmod +x), or set option bin to another program`
       : `${install}, or set option bin to its path`
@@ -51,8 +52,7 @@ interface FoundProgram {
 
 /** As the system finds it: on PATH, unless the name contains a slash. */
 export async function findProgram(bin: string, searchPath: string): Promise<FoundProgram> {
-  const isPath = isAbsolute(bin) || bin.includes('/')
-  const candidates = isPath
+  const candidates = isPath(bin)
     ? [resolve(bin)]
     : searchPath
         .split(delimiter)
@@ -66,6 +66,8 @@ export async function findProgram(bin: string, searchPath: string): Promise<Foun
   }
   return { path: undefined, isThere }
 }
+
+const isPath = (bin: string): boolean => isAbsolute(bin) || bin.includes('/')
 
 async function isFile(path: string): Promise<boolean> {
   return stat(path).then(
