@@ -1,6 +1,7 @@
 /**
- * `adapters.json`: the hash of each adapter at the last start, since when it has this hash, and why it was broken. Tells the owner which
- * code in the platform is new. It is no protection against an agent that runs as the same user and edits this file too.
+ * `adapters.json`: the hash of each adapter at the last start, since when it has this hash, and why it was broken. Tells
+ * the owner which code in the platform is new. It is no protection against an agent that runs as the same user and edits
+ * this file too.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

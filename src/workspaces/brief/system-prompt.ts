@@ -1,8 +1,8 @@
 /**
- * Assembles the system prompt of an agent, a model or a program of the owner, from the workspace's folder, for every message anew: `system-prompt.md`,
- * the role, the peers, then `IDENTITY.md`, `USER.md` and `MEMORY.md`. Backends compare it with what their session knows
- * and send it again only when it changed, so nothing in it may change by itself: no time, no status of a peer.
- * `AGENTS.md` and `CLAUDE.md` are left out, because the agents read them themselves.
+ * Assembles the system prompt of an agent, a model or a program of the owner, from the workspace's folder, for every
+ * message anew: `system-prompt.md`, the role, the peers, then `IDENTITY.md`, `USER.md` and `MEMORY.md`. Backends compare it
+ * with what their session knows and send it again only when it changed, so nothing in it may change by itself: no time, no
+ * status of a peer. `AGENTS.md` and `CLAUDE.md` are left out, because the agents read them themselves.
  */
 import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
