@@ -66,15 +66,8 @@ export function createHandlerHealth(options: HandlerHealthOptions): HandlerHealt
   let broken: BrokenHandler | undefined
   let isTrying = false
   let isClosed = false
-  /** Set from the failure until the next try is due. */
-  let delay: { readonly untilMs: number; readonly cancel: () => void } | undefined
+  const delay = createDelay(clock)
 
-  const endDelay = () => {
-    delay?.cancel()
-    delay = undefined
-  }
-  /** By the clock that never goes back: the time of day may be corrected while a message waits. */
-  const leftMs = () => Math.max(0, (delay?.untilMs ?? 0) - clock.monotonicMs())
   const tryAgain = async () => {
     try {
       await check()
@@ -83,31 +76,26 @@ export function createHandlerHealth(options: HandlerHealthOptions): HandlerHealt
       return
     }
     // Meanwhile a message may have found it working, or broken again.
-    if (isClosed || broken === undefined || delay !== undefined) return
+    if (isClosed || broken === undefined || delay.isRunning()) return
     isTrying = true
     onChange(broken, true)
   }
   const setBroken = (error: MoleculeError): BrokenHandler => {
     // Messages that ran at the same time fail together, and count as one try.
-    if (broken !== undefined && !isTrying && delay !== undefined) return broken
-    endDelay()
+    if (broken !== undefined && !isTrying && delay.isRunning()) return broken
     const afterMs = TRY_AFTER_MS[Math.min(tries, TRY_AFTER_MS.length - 1)] ?? 0
     tries += 1
     isTrying = false
     const reason = failureSentence(error)?.sentence ?? 'the handler cannot run'
     broken = { reason, detail: error.message, nextTryAtMs: clock.nowMs() + afterMs }
-    const cancel = clock.after(afterMs, () => {
-      delay = undefined
-      void tryAgain()
-    })
-    delay = { untilMs: clock.monotonicMs() + afterMs, cancel }
+    delay.start(afterMs, () => void tryAgain())
     onChange(broken, false)
     return broken
   }
   const setWorking = () => {
     tries = 0
     isTrying = false
-    endDelay()
+    delay.end()
     if (broken === undefined) return
     broken = undefined
     onChange(undefined, false)
@@ -116,7 +104,7 @@ export function createHandlerHealth(options: HandlerHealthOptions): HandlerHealt
     mayBeAtFault: (lease) => suspects.add(lease, 'failed') !== undefined,
     outcomeOf(lease, error) {
       const suspect = isBroken(error) ? suspects.add(lease, 'not_run') : undefined
-      return suspect && waits(setBroken(error), { tries: suspect.tries, leftMs: leftMs() })
+      return suspect && waits(setBroken(error), { tries: suspect.tries, leftMs: delay.leftMs() })
     },
     began({ messageId }) {
       running.set(messageId, { isTry: isTrying })
@@ -136,7 +124,32 @@ export function createHandlerHealth(options: HandlerHealthOptions): HandlerHealt
     },
     close() {
       isClosed = true
-      endDelay()
+      delay.end()
+    },
+  }
+}
+
+/**
+ * From a failure until the next try. Measured by the clock that never goes back: the time of day may be corrected
+ * meanwhile.
+ */
+function createDelay(clock: Clock) {
+  let running: { readonly untilMs: number; readonly cancel: () => void } | undefined
+  const end = () => {
+    running?.cancel()
+    running = undefined
+  }
+  return {
+    end,
+    isRunning: () => running !== undefined,
+    leftMs: () => Math.max(0, (running?.untilMs ?? 0) - clock.monotonicMs()),
+    start(afterMs: number, onOver: () => void) {
+      end()
+      const cancel = clock.after(afterMs, () => {
+        running = undefined
+        onOver()
+      })
+      running = { untilMs: clock.monotonicMs() + afterMs, cancel }
     },
   }
 }
