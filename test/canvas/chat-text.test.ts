@@ -18,8 +18,9 @@ async function say(page: Page, text: string): Promise<void> {
 
 const ANSWER = [
   'First line\nsecond line<br>third &amp; last &lt;tag&gt; &mdash; `&amp;`',
-  '- [x] tests pass\n- [ ] review **open**',
+  '- [x] tests pass\n  on three systems\n- [ ] review **open**\n- no task',
   '| left | middle | right |\n|:-----|:------:|------:|\n| a<br>b | c | 1,204 |',
+  'Before\n\n<br>\n\nAfter, f&uuml;r Ana',
   '[a link](https://example.test/?a=1&amp;b=2)',
   'שלום עולם, this is right to left',
 ].join('\n\n')
@@ -41,6 +42,12 @@ test('CV-8 an answer keeps its lines, and has task lists, aligned tables, entiti
   assert.equal(await page.getByRole('checkbox', { name: 'done', exact: true }).isChecked(), true)
   assert.equal(await page.getByRole('checkbox', { name: 'not done' }).isChecked(), false)
   assert.equal(await page.getByText('[x]').count(), 0)
+  // The boxes stand at the left of the items, so that all lines of an item begin below each other.
+  const boxesEnd = `[...document.querySelectorAll('li input')].map((box) =>
+    Math.round(box.closest('li').getBoundingClientRect().left - box.getBoundingClientRect().right))`
+  for (const space of (await page.evaluate(boxesEnd)) as number[]) assert.ok(space > 0 && space < 12, String(space))
+  assert.equal(await page.getByText('<br>').count(), 0)
+  await page.getByText('After, für Ana').waitFor()
   const cells = page.getByRole('cell')
   assert.equal(await cells.count(), 3)
   const shown = `[...document.querySelectorAll('td')].map((cell) => [getComputedStyle(cell).textAlign, cell.innerText])`

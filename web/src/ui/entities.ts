@@ -1,15 +1,19 @@
 /** HTML entities in Markdown as the characters that they name. Pure. An entity that is not known stays as it is written. */
 
+/** The letters and marks of western European languages, in the order of their codes from 160 on. */
+const LATIN1 = `nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3
+  acute micro para middot cedil sup1 ordm raquo frac14 frac12 frac34 iquest Agrave Aacute Acirc Atilde Auml Aring AElig
+  Ccedil Egrave Eacute Ecirc Euml Igrave Iacute Icirc Iuml ETH Ntilde Ograve Oacute Ocirc Otilde Ouml times Oslash Ugrave
+  Uacute Ucirc Uuml Yacute THORN szlig agrave aacute acirc atilde auml aring aelig ccedil egrave eacute ecirc euml igrave
+  iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave uacute ucirc uuml yacute thorn yuml`
+
 const NAMED: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(LATIN1.split(/\s+/).map((name, index) => [name, String.fromCodePoint(160 + index)])),
   amp: '&',
   lt: '<',
   gt: '>',
   quot: '"',
   apos: "'",
-  nbsp: '\u00a0',
-  shy: '\u00ad',
-  copy: '©',
-  reg: '®',
   trade: '™',
   hellip: '…',
   mdash: '—',
@@ -18,23 +22,9 @@ const NAMED: Readonly<Record<string, string>> = {
   rsquo: '’',
   ldquo: '“',
   rdquo: '”',
-  laquo: '«',
-  raquo: '»',
   bull: '•',
-  middot: '·',
-  deg: '°',
-  plusmn: '±',
-  times: '×',
-  divide: '÷',
-  frac12: '½',
-  frac14: '¼',
-  micro: 'µ',
-  para: '¶',
-  sect: '§',
+  hearts: '♥',
   euro: '€',
-  pound: '£',
-  yen: '¥',
-  cent: '¢',
   larr: '←',
   uarr: '↑',
   rarr: '→',

@@ -107,6 +107,7 @@ function MarkdownBlock({ token, isStreaming }: BlockProps): ReactNode {
     case 'checkbox':
       return <Checkbox isChecked={token['checked'] === true} />
     default:
+      if (LINE_BREAK.test(token.raw.trim())) return <br />
       return (
         <p dir="auto" className="my-2 whitespace-pre-wrap">
           {token.raw}
@@ -124,9 +125,7 @@ function List({ list }: { readonly list: Tokens.List }) {
       {blocks(item.tokens)}
     </li>
   ))
-  // Tasks have their boxes in the place of the marks.
-  const isTasks = list.items.every(({ task }) => task)
-  const look = `my-2 flex flex-col gap-1 [&>li>p]:my-0 ${isTasks ? 'ps-1 [li_&]:ps-6' : 'ps-5'}`
+  const look = 'my-2 flex flex-col gap-1 ps-5 [&>li>p]:my-0'
   if (!list.ordered) {
     return (
       <ul dir="auto" className={`${look} list-disc`}>
@@ -141,14 +140,14 @@ function List({ list }: { readonly list: Tokens.List }) {
   )
 }
 
-/** A task list is read only. */
+/** A task list is read only. The box of a task stands in the place of the mark, so its lines begin below each other. */
 const Checkbox = ({ isChecked }: { readonly isChecked: boolean }) => (
   <input
     type="checkbox"
     disabled
     checked={isChecked}
     aria-label={isChecked ? 'done' : 'not done'}
-    className="me-2 translate-y-px accent-accent"
+    className="-ms-5 me-1.75 size-3.25 translate-y-px accent-accent"
   />
 )
 
