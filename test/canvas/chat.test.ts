@@ -258,7 +258,7 @@ test('CV-2 a running message is stopped, and run again once', async (t) => {
   await stateOf(page, 'and then this').getByText('queued · next').waitFor()
   await page.getByRole('button', { name: 'Cancel' }).click()
   const cancelled = stateOf(page, 'and then this').first()
-  await cancelled.getByText(/^cancelled before it began/).waitFor()
+  await cancelled.getByText(/^cancelled while it waited/).waitFor()
   await page.getByRole('button', { name: 'Stop', exact: true }).click()
   await stateOf(page, 'start over')
     .first()

@@ -144,7 +144,9 @@ function* toChatMessage(row: ChatRow, context: ChatContext): Transaction<Convers
   // A message whose processes are being stopped has ended for its sender when the task was cancelled. No event tells the
   // page of the later settle, so the time of that one would never be shown.
   const endedAtMs = row.settled_at ?? (row.state === 'stopping' ? row.task_changed_at : undefined)
-  const hasRun = row.state !== 'queued' && row.state !== 'answer' && (state !== 'stopped' || row.begun === 1)
+  // Prevents "stopped after 1 h" for a message that was cancelled while it waited for its next attempt.
+  const isTurn = row.begun === 1 && row.ready_at <= row.started_at
+  const hasRun = row.state !== 'queued' && row.state !== 'answer' && (state !== 'stopped' || isTurn)
   return {
     id: row.id,
     taskId: row.task_id,

@@ -143,4 +143,16 @@ export function cancelTests(harness: InboxHarness): void {
     const [message] = await chatOf(id)
     assert.deepEqual([message?.state, message?.startedAtMs, message?.reply], ['stopped', undefined, undefined])
   })
+
+  test('CV-8 the wait for the next attempt is no time of a turn when the message is cancelled in it', async () => {
+    const id = await harness.workspace()
+    await harness.withWorker(id, async (worker) => {
+      const { taskId } = await harness.local.reception.admit(letterTo(id, { contextId: 'c' }))
+      const retry = { type: 'retry', failure, afterMs: 60_000, reason: 'failure', interrupted: false } as const
+      await harness.local.inbox.settle(await worker.lease(), retry)
+      await harness.local.reception.cancel(taskId)
+      const [message] = await chatOf(id)
+      assert.deepEqual([message?.state, message?.startedAtMs], ['stopped', undefined])
+    })
+  })
 }

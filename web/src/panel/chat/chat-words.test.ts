@@ -65,7 +65,7 @@ test('CV-2 RT-13 each state of a message in words; only what needs a person is r
   const started_at = '2026-01-01T00:00:00.000Z'
   const stopped = { state: 'stopped', duration_ms: 12_000, started_at } as const
   assert.deepEqual(words(stopped), ['stopped after 12 s', false, 'run again'])
-  assert.deepEqual(words({ state: 'stopped' }), ['cancelled before it began', false, 'run again'])
+  assert.deepEqual(words({ state: 'stopped' }), ['cancelled while it waited', false, 'run again'])
   assert.deepEqual(words({ state: 'failed', reason: 'exit 3.', handled: false }), ['failed: exit 3', true, 'replay'])
   assert.deepEqual(words({ state: 'failed', reason: 'refused' }), ['failed: refused', true, 'run again'])
   const replayed = { state: 'failed', reason: 'x', handled: true, replayed_as: 'm2' } as const

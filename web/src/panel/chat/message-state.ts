@@ -80,9 +80,9 @@ const nextTry = ({ next_try_at: at }: ChatMessageView): StatePart[] =>
 const parkedText = ({ reason }: ChatMessageView): string =>
   reason === undefined ? 'parked' : `parked: ${shorten(reason)}`
 
-/** A message that was taken out of the queue never ran. */
+/** A message that was taken out of the queue: no turn of it ran, or it waited for its next attempt. */
 function stoppedText({ duration_ms: tookMs, started_at: startedAt }: ChatMessageView): string {
-  if (startedAt === undefined) return 'cancelled before it began'
+  if (startedAt === undefined) return 'cancelled while it waited'
   return tookMs === undefined ? 'stopped' : `stopped after ${tookTime(tookMs)}`
 }
 
