@@ -100,6 +100,33 @@ test('CV-2 only a workspace that asks is said to ask before it acts', async (t) 
   assert.equal(await page.getByText('asks before it acts').count(), 0)
 })
 
+test('CV-2 the page names no folder of the platform for an agent on another machine', async (t) => {
+  const platform = await startPlatformFor(t)
+  const worker = await createHandWorker(platform, {})
+  const page = await openChat(t, platform, worker.workspaceId)
+  await page.getByText('Say hello to Ada').waitFor()
+  assert.equal(await page.getByText('works in').count(), 0)
+  await say(page, 'run the tests')
+  await (await worker.lease()).ask('may I?', { tool: 'Bash', subject: 'make test' })
+  const card = page.getByRole('region', { name: 'Ada wants to run a command' })
+  await card.getByText('make test').waitFor()
+  assert.doesNotMatch((await card.textContent()) ?? '', /workspaces/)
+})
+
+test('CV-3 the settings of an agent that cannot ask do not say that it asks', async (t) => {
+  const platform = await startPlatformFor(t)
+  const made = async (name: string, more: object) =>
+    (await platform.request('POST', '/workspaces', { name, ...more })).body.id
+  const claw = await made('Claw', { runtime: 'openclaw' })
+  const once = await made('Once', { runtime: 'claude-code', runtime_config: { mode: 'oneshot' } })
+  const page = await openPage(t, platform, { hash: `#/w/${once}/config` })
+  await page.getByText('Acts within its tools').waitFor()
+  await page.evaluate(`location.assign('#/w/${claw}/config')`)
+  await page.getByRole('heading', { name: 'Folder' }).waitFor()
+  await page.getByRole('complementary', { name: 'Claw' }).waitFor()
+  assert.equal(await page.getByText('Asks before it acts').count(), 0)
+})
+
 test('CV-2 the time of a tool is without the wait for a person, while it runs and after a reload', async (t) => {
   const platform = await startPlatformFor(t)
   const worker = await createHandWorker(platform, {})

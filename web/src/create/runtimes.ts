@@ -123,5 +123,7 @@ const WITHOUT_MODEL: ReadonlySet<string> = new Set(['exec', 'mock', 'stdio', 'mc
 
 export const hasModel = (backend: string): boolean => !WITHOUT_MODEL.has(backend)
 
-/** The others ask for nothing. */
-export const canAsk = (backend: string): boolean => hasModel(backend) && backend !== 'openai'
+/** Agents whose tools a person can allow or deny. The others have none to ask about, or only their own settings decide. */
+const ASKING: ReadonlySet<string> = new Set(['acp', 'claude-code', 'codex', 'gemini', 'hermes', 'opencode'])
+
+export const canAsk = (backend: string): boolean => ASKING.has(backend)

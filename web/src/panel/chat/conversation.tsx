@@ -8,6 +8,7 @@ import { useMay } from '../../api/queries.ts'
 import { EmptyState, Loading } from '../../ui/empty-state.tsx'
 import { ErrorBoundary } from '../../ui/error-boundary.tsx'
 import { Time } from '../../ui/time.tsx'
+import { PERMISSION_SENTENCES, permissionOf } from '../config/permission-sentences.ts'
 import type { TabProps } from '../tab.ts'
 import { ChatEntryView } from './chat-entry.tsx'
 import { type ChatHistory, entryAt, isOpen } from './chat-history.ts'
@@ -16,8 +17,8 @@ import { FolderPath } from './folder-path.tsx'
 import { MessageScroller } from './message-scroller.tsx'
 import { dropOutgoing, hurryOutgoing, useOutgoing } from './outgoing.ts'
 import { OutgoingBubble } from './outgoing-bubble.tsx'
-import { permissionWords } from './permission-words.ts'
 import { senderWords } from './sender-words.ts'
+import { shownFolder } from './shown-folder.ts'
 import { askingEntry, runningEntry, type TimelineItem, timelineOf } from './timeline.ts'
 import { type ConversationChat, useConversation } from './use-conversation.ts'
 import { isOfPeople, noteConversation, summaryOf } from './use-conversations.ts'
@@ -188,15 +189,16 @@ function OtherLine({ other, onOpen }: { readonly other: ConversationView; readon
 }
 
 function Greeting({ workspace }: TabProps) {
-  const { name, working_dir: folder } = workspace
-  const permission = permissionWords(workspace)
+  const { name } = workspace
+  const folder = shownFolder(workspace)
+  const permission = permissionOf(workspace)
   return (
     <div className="flex min-h-0 flex-1 flex-col justify-center">
       <EmptyState title={`Say hello to ${name}`}>
         {folder === undefined ? null : (
           <>
             {name} works in <FolderPath path={folder} />
-            {permission === undefined ? '' : ` and ${permission}`}.
+            {permission === undefined ? '' : ` and ${PERMISSION_SENTENCES[permission][0]}`}.
           </>
         )}
       </EmptyState>

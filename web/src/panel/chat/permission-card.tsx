@@ -14,6 +14,7 @@ import { showToast } from '../../ui/toasts.tsx'
 import type { TabProps } from '../tab.ts'
 import type { ChatMessageView } from './chat-history.ts'
 import { FolderPath } from './folder-path.tsx'
+import { shownFolder } from './shown-folder.ts'
 import { wantsTo } from './tool-text.ts'
 
 type AskView = NonNullable<ChatMessageView['ask']>
@@ -28,6 +29,7 @@ export function PermissionCard({ ask, workspace }: PermissionCardProps) {
   const choices = useRuleChoices(workspace.id, ask.id)
   const answer = useAnswer(ask, workspace.id)
   const isBusy = answer.isPending || answer.isSuccess
+  const folder = shownFolder(workspace)
   const title = `${workspace.name} wants to ${wantsTo(ask.tool)}`
   return (
     <section aria-label={title} className="flex min-w-0 flex-col gap-3 rounded-card border border-needs-line p-4">
@@ -42,9 +44,9 @@ export function PermissionCard({ ask, workspace }: PermissionCardProps) {
       <pre className="whitespace-pre-wrap break-all rounded-button border border-line bg-raised px-3 py-2 font-mono text-second">
         {printable(ask.subject)}
       </pre>
-      {workspace.working_dir === undefined ? null : (
+      {folder === undefined ? null : (
         <p className="text-second text-soft">
-          In <FolderPath path={workspace.working_dir} />
+          In <FolderPath path={folder} />
         </p>
       )}
       {may('pending.answer') && !isChoosing ? (

@@ -4,8 +4,7 @@ import type { WorkspaceSummary } from '../../../../src/client/workspace-calls.ts
 import { client, reasonOf } from '../../api/client.ts'
 import { useMay } from '../../api/queries.ts'
 import { FolderField } from '../../create/folder-field.tsx'
-import { type AgentPermission, PermissionChoice } from '../../create/permission-choice.tsx'
-import { canAsk } from '../../create/runtimes.ts'
+import { PermissionChoice } from '../../create/permission-choice.tsx'
 import { useFolder } from '../../create/use-folder.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
@@ -13,7 +12,7 @@ import { Section } from '../../ui/section.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 import { useDraft } from '../../ui/use-draft.ts'
 import type { TabProps } from '../tab.ts'
-import { PERMISSION_SENTENCES } from './permission-sentences.ts'
+import { PERMISSION_SENTENCES, permissionOf } from './permission-sentences.ts'
 
 export function FolderSetting({ workspace }: TabProps) {
   const may = useMay()
@@ -85,10 +84,9 @@ function FolderDialog({ workspace, onClose }: SettingDialogProps) {
 export function PermissionSetting({ workspace }: TabProps) {
   const may = useMay()
   const [isChanging, setChanging] = useState(false)
-  const { permission } = workspace
-  // The others ask for nothing, so there is nothing to set. A bridge has settings of its own.
-  if (workspace.runtime === 'external' || !canAsk(workspace.runtime)) return null
-  const [title, sentence] = PERMISSION_SENTENCES[permission ?? 'ask']
+  const permission = permissionOf(workspace)
+  if (permission === undefined) return null
+  const [title, sentence] = PERMISSION_SENTENCES[permission]
   const change = may('workspace.change') ? (
     <Button onClick={() => setChanging(true)}>
       Change…<span className="sr-only"> what it may do</span>
@@ -104,9 +102,9 @@ export function PermissionSetting({ workspace }: TabProps) {
 }
 
 function PermissionDialog({ workspace, onClose }: SettingDialogProps) {
-  const { permission = 'ask', runtime_config: config = {} } = workspace
+  const { runtime_config: config = {} } = workspace
   const { value, change, forget } = useDraft(`${workspace.id}.config.permission`, {
-    permission: permission as AgentPermission,
+    permission: permissionOf(workspace) ?? 'ask',
     allowedTools: String(config['allowed_tools'] ?? ''),
   })
   const { problem, isBusy, save } = useSave(workspace, () => {
