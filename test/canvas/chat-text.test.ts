@@ -73,6 +73,7 @@ test('CV-8 CV-2 Stop keeps what was written, marked as partial, in the chat, aft
   const page = await openChat(t, platform, worker.workspaceId)
   await say(page, 'why is it slow?')
   const turn = await worker.lease()
+  await turn.append({ type: 'tool', name: 'Bash', subject: 'make test', state: 'started' })
   await turn.append({ type: 'text', delta: 'The index is missing, **because' })
   await page.getByText('The index is missing,').waitFor()
   await page.getByRole('button', { name: 'Stop', exact: true }).click()
@@ -88,7 +89,10 @@ test('CV-8 CV-2 Stop keeps what was written, marked as partial, in the chat, aft
   await checkAccessibility(t, page, 'a partial answer')
   await page.getByRole('tab', { name: 'Activity' }).click()
   await page.getByText('Wrote, before it was stopped').waitFor()
-  await page.getByRole('list', { name: 'Steps' }).getByText('The index is missing,').waitFor()
+  const steps = page.getByRole('list', { name: 'Steps' })
+  await steps.getByText('The index is missing,').waitFor()
+  await steps.getByRole('listitem').filter({ hasText: 'make test' }).getByText('did not end').waitFor()
+  assert.equal(await steps.getByRole('listitem').last().getByText('failed').count(), 0, 'Stop is no failure')
 })
 
 test('CV-2 only a workspace that asks is said to ask before it acts', async (t) => {

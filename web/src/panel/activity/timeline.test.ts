@@ -38,6 +38,10 @@ test('CV-4 a tool without an end runs while the turn does, and has ended with it
   const looks = (entries: readonly ActivityView[]) => buildTurns(entries)[0]?.steps.map(({ look }) => look)
   assert.deepEqual(looks(begun), ['sent', 'running'])
   assert.deepEqual(looks([...begun, entry(3, { state: 'TASK_STATE_COMPLETED' })]), ['sent', 'done'])
+  for (const state of ['TASK_STATE_CANCELED', 'TASK_STATE_FAILED']) {
+    const [, ran] = buildTurns([...begun, entry(3, { state })])[0]?.steps ?? []
+    assert.deepEqual([ran?.look, ran?.note], ['waiting', 'did not end'], state)
+  }
 })
 
 test('CV-4 a tool does not run while its turn waits for a person', () => {

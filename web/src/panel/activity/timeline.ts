@@ -59,7 +59,8 @@ type StepBody = Omit<Step, 'key' | 'at'>
 interface BuilderState {
   attempt: number
   asked: boolean
-  isOver: boolean
+  /** `cut`: the turn was stopped or failed. Undefined while it runs. */
+  end: 'whole' | 'cut' | undefined
   /** How long the turn has waited for a person, and since when it waits. */
   waitedMs: number
   waitsSinceMs: number | undefined
@@ -69,7 +70,7 @@ function createBuilder() {
   const steps: Step[] = []
   /** Places of tools that run, by name and subject: an agent may run the same tool twice at once. */
   const open = new Map<string, number[]>()
-  const state: BuilderState = { attempt: 0, asked: false, isOver: false, waitedMs: 0, waitsSinceMs: undefined }
+  const state: BuilderState = { attempt: 0, asked: false, end: undefined, waitedMs: 0, waitsSinceMs: undefined }
   /** Of each tool that runs: the wait before it began. */
   const waitedBefore = new Map<number, number>()
   const addTool = (entry: ActivityView, step: Step) => {
@@ -109,9 +110,13 @@ function addWait(state: BuilderState, { at, state: taskState }: ActivityView): v
   state.waitsSinceMs = isWait ? atMs : undefined
 }
 
-/** A tool whose end was not reported ended with its turn. While the turn waits for a person, no tool of it runs. */
-function openStep(step: Step, { isOver, asked }: BuilderState): Step {
-  if (isOver) return { ...step, look: 'done' }
+/**
+ * A tool whose end was not reported ended with its turn, and did not end where the turn was stopped or failed. While the
+ * turn waits for a person, no tool of it runs.
+ */
+function openStep(step: Step, { end, asked }: BuilderState): Step {
+  if (end === 'cut') return { ...step, look: 'waiting', note: 'did not end' }
+  if (end === 'whole') return { ...step, look: 'done' }
   return asked ? { ...step, look: 'waiting', note: 'waits for you' } : step
 }
 
@@ -213,17 +218,17 @@ function statusBody({ state: taskState, text }: ActivityView, state: BuilderStat
       state.asked = true
       return { kind: 'message', look: 'waiting', verb: beginSentence(text ?? 'Asks you') }
     case 'TASK_STATE_FAILED':
-      state.isOver = true
+      state.end = 'cut'
       return { kind: 'message', look: 'failed', verb: `Failed: ${plainReason(text ?? 'no reason was given')}` }
     case 'TASK_STATE_CANCELED':
-      state.isOver = true
+      state.end = 'cut'
       return { kind: 'message', look: 'failed', verb: stoppedText(state, text) }
     case 'TASK_STATE_REJECTED':
-      state.isOver = true
+      state.end = 'whole'
       return { kind: 'message', look: 'failed', verb: text ? `Refused: ${text}` : 'Refused' }
     default:
       // The answer is a step of its own.
-      state.isOver = true
+      state.end = 'whole'
       return undefined
   }
 }

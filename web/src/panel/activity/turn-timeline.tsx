@@ -112,7 +112,6 @@ function StepLine({ step }: { readonly step: Step }) {
               <code className="ml-2 break-words font-mono text-second">{printable(subject)}</code>
             )}
             <StepLink step={step} />
-            {look === 'failed' && step.note === undefined ? <span className="sr-only">, failed</span> : null}
           </p>
           <span className="shrink-0 text-faint text-time">{noteText(step)}</span>
         </div>
