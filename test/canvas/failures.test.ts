@@ -52,6 +52,21 @@ test('CV-14 a message or a tab that cannot be shown says so, and the rest of the
   await page.getByRole('banner').waitFor()
 })
 
+test('CV-14 a tab whose program cannot be loaded offers to try again, and then to load the page', async (t) => {
+  const platform = await startPlatformFor(t)
+  const { workspaceId } = await createHandWorker(platform, {})
+  const page = await openPage(t, platform, { hash: `#/w/${workspaceId}/details` })
+  await page.getByRole('complementary', { name: 'Ada' }).waitFor()
+  await page.route(/\/assets\/memory-/, (route) => route.abort())
+  await page.getByRole('tab', { name: 'Memory' }).click()
+  await page.getByRole('button', { name: 'Try again' }).click()
+  const load = page.getByRole('button', { name: 'Load the page again' })
+  await load.waitFor()
+  await page.unroute(/\/assets\/memory-/)
+  await load.click()
+  await page.getByLabel('Add a memory').waitFor()
+})
+
 test('CV-14 an address that leads nowhere shows the start with a sentence', async (t) => {
   const platform = await startPlatformFor(t)
   const { workspaceId } = await createHandWorker(platform, {})

@@ -19,10 +19,12 @@ export interface ErrorBoundaryProps {
 interface BoundaryState {
   readonly hasFailed: boolean
   readonly isText: boolean
+  /** A part whose program could not be loaded, as after an update of the platform, fails until the page is loaded again. */
+  readonly hasRetried: boolean
 }
 
 export class ErrorBoundary extends Component<ErrorBoundaryProps, BoundaryState> {
-  override state: BoundaryState = { hasFailed: false, isText: false }
+  override state: BoundaryState = { hasFailed: false, isText: false, hasRetried: false }
 
   static getDerivedStateFromError(): Partial<BoundaryState> {
     return { hasFailed: true }
@@ -30,14 +32,14 @@ export class ErrorBoundary extends Component<ErrorBoundaryProps, BoundaryState> 
 
   override render(): ReactNode {
     const { what, text, action, children } = this.props
-    const { hasFailed, isText } = this.state
+    const { hasFailed, isText, hasRetried } = this.state
     if (!hasFailed) return children
     if (isText && text !== undefined) return <PlainText text={text} />
     return (
       <div role="alert" className="flex min-w-0 flex-wrap items-center gap-3 px-5 py-4 text-second text-soft">
         <span className="min-w-0">{what} could not be shown.</span>
         {text === undefined ? (
-          <Button onClick={() => this.setState({ hasFailed: false })}>Try again</Button>
+          <RetryButton hasRetried={hasRetried} onRetry={() => this.setState({ hasFailed: false, hasRetried: true })} />
         ) : (
           <Button onClick={() => this.setState({ isText: true })}>Show as text</Button>
         )}
@@ -46,3 +48,15 @@ export class ErrorBoundary extends Component<ErrorBoundaryProps, BoundaryState> 
     )
   }
 }
+
+interface RetryButtonProps {
+  readonly hasRetried: boolean
+  readonly onRetry: () => void
+}
+
+const RetryButton = ({ hasRetried, onRetry }: RetryButtonProps) =>
+  hasRetried ? (
+    <Button onClick={() => location.reload()}>Load the page again</Button>
+  ) : (
+    <Button onClick={onRetry}>Try again</Button>
+  )
