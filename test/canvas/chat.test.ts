@@ -270,6 +270,11 @@ test('CV-2 a running message is stopped, and run again once', async (t) => {
   // What was cancelled in the queue is run again without a reload.
   await cancelled.getByRole('button', { name: 'Run again' }).click()
   await page.getByText('echo: and then this').waitFor()
+  await cancelled.getByText('cancelled while it waited · was run again').waitFor()
+  // After a reload too it is not offered to do nothing.
+  await page.reload()
+  await cancelled.getByText('was run again').waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Run again' }).count(), 0)
   const { body } = await platform.request('GET', `/workspaces/${id}/conversations`)
   assert.equal(body.conversations[0].messages, 4)
 })

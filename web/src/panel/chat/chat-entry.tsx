@@ -8,7 +8,7 @@ import { Markdown } from '../../ui/markdown.tsx'
 import type { TabProps } from '../tab.ts'
 import { Artifacts } from './artifacts.tsx'
 import { Bubble } from './bubble.tsx'
-import type { ChatEntry, ChatHistory } from './chat-history.ts'
+import { type ChatEntry, type ChatHistory, wasRunAgain } from './chat-history.ts'
 import { PermissionCard } from './permission-card.tsx'
 import { QuestionCard } from './question-card.tsx'
 import { senderWords } from './sender-words.ts'
@@ -20,10 +20,13 @@ export interface ChatEntryProps extends TabProps {
   readonly history: ChatHistory
 }
 
-/** An answered message does not change when others do. */
+/** An answered message does not change when others do. A queued one has its place, and others can be run again. */
 export const ChatEntryView = memo(ChatEntryContent, (before, after) => {
+  const { state } = after.entry
+  if (state !== 'answered' && wasRunAgain(before.history, after.entry) !== wasRunAgain(after.history, after.entry))
+    return false
   const isSame = before.entry === after.entry && before.workspace.name === after.workspace.name
-  return isSame && after.entry.state !== 'queued' && before.workspace.working_dir === after.workspace.working_dir
+  return isSame && state !== 'queued' && before.workspace.working_dir === after.workspace.working_dir
 })
 
 function ChatEntryContent({ entry, history, workspace }: ChatEntryProps) {

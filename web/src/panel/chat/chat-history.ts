@@ -170,6 +170,13 @@ function begunBy(entry: ChatEntry, { state, text, at }: ActivityView): ChatEntry
   return { ...rest, state: 'running', started_at: at }
 }
 
+/** The id that "Run again" gives to the new message: with the same one, two clicks or two tabs send one message. */
+export const againId = ({ id }: Pick<ChatEntry, 'id'>): string => `again-${id}`
+
+/** Its message was sent again, as a new one. */
+export const wasRunAgain = ({ entries }: Pick<ChatHistory, 'entries'>, entry: Pick<ChatEntry, 'id'>): boolean =>
+  entries.some(({ sender_message_id: id }) => id === againId(entry))
+
 /** The message that an address names: by its id, or by its task. A question of the task comes first. */
 export function entryAt({ entries }: Pick<ChatHistory, 'entries'>, at: string): ChatEntry | undefined {
   const ofTask = entries.filter(({ task_id: taskId }) => taskId === at)

@@ -66,6 +66,11 @@ test('CV-2 RT-13 each state of a message in words; only what needs a person is r
   const stopped = { state: 'stopped', duration_ms: 12_000, started_at } as const
   assert.deepEqual(words(stopped), ['stopped after 12 s', false, 'run again'])
   assert.deepEqual(words({ state: 'stopped' }), ['cancelled while it waited', false, 'run again'])
+  const again = messageState({ ...entry(1, { state: 'stopped' }), wasRunAgain: true })
+  assert.deepEqual(
+    [again.parts.map(({ text }) => text), again.action],
+    [['cancelled while it waited', 'was run again'], undefined],
+  )
   assert.deepEqual(words({ state: 'failed', reason: 'exit 3.', handled: false }), ['failed: exit 3', true, 'replay'])
   assert.deepEqual(words({ state: 'failed', reason: 'refused' }), ['failed: refused', true, 'run again'])
   const replayed = { state: 'failed', reason: 'x', handled: true, replayed_as: 'm2' } as const

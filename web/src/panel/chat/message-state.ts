@@ -20,9 +20,14 @@ export interface MessageStateText {
   readonly hasStory: boolean
 }
 
+interface PlacedMessage extends ChatMessageView {
+  /** "Run again" has sent it as a new message. */
+  readonly wasRunAgain?: boolean
+}
+
 const part = (text: string): StatePart => ({ text })
 
-export function messageState(message: ChatMessageView): MessageStateText {
+export function messageState(message: PlacedMessage): MessageStateText {
   const calm = { isRed: false, hasStory: false }
   switch (message.state) {
     case 'queued':
@@ -45,14 +50,17 @@ export function messageState(message: ChatMessageView): MessageStateText {
     case 'failed':
       return failedState(message)
     case 'stopped':
+      if (message.wasRunAgain) return { ...calm, parts: [part(stoppedText(message)), RUN_AGAIN] }
       return { ...calm, parts: [part(stoppedText(message))], action: 'run again' }
   }
 }
 
-function failedState(message: ChatMessageView): MessageStateText {
+const RUN_AGAIN = part('was run again')
+
+function failedState(message: PlacedMessage): MessageStateText {
   const reason = shorten(message.reason ?? 'the turn failed')
-  if (message.replayed_as !== undefined) {
-    return { parts: [part(`failed: ${reason}`), part('was run again')], isRed: false, hasStory: true }
+  if (message.replayed_as !== undefined || message.wasRunAgain) {
+    return { parts: [part(`failed: ${reason}`), RUN_AGAIN], isRed: false, hasStory: true }
   }
   const isHandled = message.handled === true
   // A dead letter is replayed. A message that the agent refused is sent again as a new one.

@@ -9,7 +9,7 @@ import { RunningSeconds, useNow } from '../../ui/time.tsx'
 import { clockTime, tookTime } from '../../ui/times.ts'
 import { showToast } from '../../ui/toasts.tsx'
 import type { TabProps } from '../tab.ts'
-import type { ChatEntry, ChatHistory } from './chat-history.ts'
+import { againId, type ChatEntry, type ChatHistory, wasRunAgain } from './chat-history.ts'
 import { messageState, type StatePart, tokensText } from './message-state.ts'
 import { sendMessage } from './outgoing.ts'
 import { expectedWaitMs, queuedBefore } from './timeline.ts'
@@ -22,7 +22,11 @@ interface StateLineProps extends TabProps {
 export function StateLine({ entry, history, workspace }: StateLineProps) {
   const [isOpen, setOpen] = useState(false)
   const may = useMay()
-  const { parts, isRed, action, hasStory } = messageState({ ...entry, place: queuedBefore(history, entry) })
+  const { parts, isRed, action, hasStory } = messageState({
+    ...entry,
+    place: queuedBefore(history, entry),
+    wasRunAgain: wasRunAgain(history, entry),
+  })
   const act = useAction(entry, workspace.id)
   // What was cancelled can be run again at once: only the same action is done.
   const isDone = act.isPending || (act.isSuccess && act.variables === action)
@@ -114,7 +118,7 @@ async function runAgain(entry: ChatEntry, workspaceId: string): Promise<void> {
   sendMessage({
     workspaceId,
     contextId,
-    messageId: `again-${entry.id}`,
+    messageId: againId(entry),
     text: entry.text,
     files: files.map(({ raw = '', filename = 'file', mediaType = '' }, index) => ({
       key: `${entry.id}-${index}`,
