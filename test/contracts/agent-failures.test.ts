@@ -120,6 +120,7 @@ async function runAcp(
     nowMs,
     decide,
     workingDir: '/',
+    warn: () => undefined,
     errorMeanings: meanings,
   }
   return (await runPrompt(agent, options, stream)).end

@@ -28,7 +28,10 @@ if (process.argv.includes('--version')) console.log('9.9.9')
 else if (form === 'garbage') console.log('this is not JSON at all: ' + plant)
 else if (form === 'exit') { console.log(plant); process.exitCode = 3 }
 else if (form === 'result') console.log(JSON.stringify({ type: 'result', subtype: 'success', is_error: true, result: plant }))
-else require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+else if (process.argv.includes('exec') && form === 'retry') {
+  const retry = { type: 'error', message: 'Reconnecting... 1/1 (' + plant + ')' }
+  for (const line of [retry, { type: 'error', message: plant }, { type: 'turn.failed', error: { message: plant } }]) console.log(JSON.stringify(line))
+} else require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
   const { id, method } = JSON.parse(line)
   if (id === undefined) return
   const error = { code: -32603, message: plant, data: { details: plant } }
@@ -36,6 +39,20 @@ else require('node:readline').createInterface({ input: process.stdin }).on('line
   const greeting = { protocolVersion: 1, agentCapabilities, capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } }
   const reply = { jsonrpc: '2.0', id }
   if (method === 'initialize' && form === 'rpc') reply.result = greeting
+  else if (form === 'retry') {
+    reply.result = { ...greeting, sessionId: 's', thread: { id: 't' }, turn: { id: 'u' } }
+    if (method === 'session/prompt') {
+      const warning = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'Warning: ' + plant + '\\n\\n' } }
+      console.log(JSON.stringify({ method: 'session/update', params: { sessionId: 's', update: warning } }))
+      reply.error = error
+      delete reply.result
+    }
+    if (method === 'turn/start') setImmediate(() => {
+      const failed = { id: 'u', status: 'failed', error: { message: plant } }
+      console.log(JSON.stringify({ method: 'error', params: { threadId: 't', willRetry: true, error: { message: 'Reconnecting... 1/1 (' + plant + ')' } } }))
+      console.log(JSON.stringify({ method: 'turn/completed', params: { threadId: 't', turn: failed } }))
+    })
+  }
   else if (form === 'reply') reply.result = { parts: [{ kind: plant }], status: { state: plant } }
   else if (form === 'tool' && method === 'initialize') reply.result = { ...greeting, protocolVersion: '2025-06-18' }
   else if (form === 'tool' && method === 'tools/list') reply.result = { tools: [{ name: 'run', inputSchema: { type: 'object', properties: { text: { type: 'string' } } } }] }
@@ -72,8 +89,11 @@ const SUBJECTS: readonly Subject[] = [
   // claude speaks no JSON-RPC.
   ...CLIS.filter((cli) => cli !== 'claude-code').map((cli) => warm(cli, 'rpc')),
   oneShot('claude-code', 'result'),
+  // codex tells of each repeated call, and codex-acp of what it dislikes.
+  oneShot('codex', 'retry'),
+  warm('codex', 'retry'),
   { runtime: 'openclaw', form: 'garbage' },
-  ...['rpc', 'exit', 'garbage'].map((form) => ({ runtime: 'acp', form })),
+  ...['rpc', 'exit', 'garbage', 'retry'].map((form) => ({ runtime: 'acp', form })),
   ...['exit', 'rpc', 'reply'].map((form) => ({ runtime: 'stdio', form })),
   { runtime: 'exec', form: 'exit' },
   ...['rpc', 'tool', 'exit'].map((form) => ({ runtime: 'mcp', form })),
@@ -88,6 +108,8 @@ describe('RT-7 what people see of a failure', () => {
   let server: Server
   let url: string
   let chat: ChatService
+  /** The token of a person who only watches. */
+  let viewer: string
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'molecule-clean-'))
@@ -97,7 +119,7 @@ describe('RT-7 what people see of a failure', () => {
       writeFile(join(dataDir, 'adapters', 'leaky', name), text, { mode: 0o600 })
     await adapter('index.js', ADAPTER)
     await adapter('package.json', JSON.stringify({ name: 'leaky', type: 'module', main: 'index.js' }))
-    for (const form of ['garbage', 'exit', 'rpc', 'result', 'reply', 'tool']) {
+    for (const form of ['garbage', 'exit', 'rpc', 'result', 'retry', 'reply', 'tool']) {
       await writeFile(join(folder, `agent-${form}`), PROGRAM)
       await chmod(join(folder, `agent-${form}`), 0o755)
     }
@@ -105,6 +127,7 @@ describe('RT-7 what people see of a failure', () => {
     await waitUntil(() => server.listening)
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     platform = await startPlatform({ dataDir, env: { HOME: folder, OPENAI_API_KEY: 'sk-none' } })
+    viewer = (await platform.request('POST', '/tokens', { name: 'v', role: 'viewer' })).body.token
     chat = await startLineService()
     const added = await runCommand(['channel', 'add', 'line', '--service-url', chat.apiUrl], {
       env: { MOLECULE_HOME: dataDir },
@@ -155,6 +178,14 @@ describe('RT-7 what people see of a failure', () => {
       assert.match(raw, /TASK_STATE_FAILED/)
       const taskId = /"taskId":"([^"]+)"/.exec(raw)?.[1] ?? ''
       assert.doesNotMatch(raw, /srv|sk-ant|cannot open/, 'a caller')
+      for (const [token, path] of [
+        [made.body.token, `/messages/${taskId}/story`],
+        [viewer, `/workspaces/${body.id}/activity`],
+      ]) {
+        const shown = await fetch(`${platform.url}${path}`, { headers: { authorization: `Bearer ${token}` } })
+        assert.equal(shown.status, 200)
+        assert.doesNotMatch(await shown.text(), /srv|sk-ant|cannot open/, path)
+      }
       const { message } = (await getTask(platform, body.id, taskId)).status
       const { category, error_id: errorId } = message.metadata
       assert.match(raw, new RegExp(`\\(${category}, ${errorId}\\)`))

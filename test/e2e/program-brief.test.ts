@@ -44,6 +44,18 @@ test('RT-17 an exec agent gets prompt, role, memories and history, all as of now
   assert.ok(!('history' in (await ask('three', 'other'))))
 })
 
+test('RT-17 RT-7 where files cannot be used the program is told why, and a caller that they could not', async (t) => {
+  const platform = await startPlatformFor(t)
+  const folder = temporaryHome(t)
+  writeFileSync(join(folder, '.molecule'), 'a file in the way')
+  const id = await platform.exec('cat', { working_dir: folder, runtime_config: { format: 'json' } })
+  const task = await platform.send(id, '', attachment('hi'))
+  assert.match(JSON.parse(replyText(task) ?? '').attachments_error, /\.molecule is not a folder: remove it/)
+  const { body } = await platform.request('GET', `/messages/${task.id}/story`)
+  assert.match(JSON.stringify(body.steps), /a file of the message could not be used/)
+  assert.ok(!JSON.stringify(body.steps).includes(folder))
+})
+
 test('RT-17 an exec agent with pass_meta is told of its peers and asks one with `a2a`', async (t) => {
   const platform = await startPlatformFor(t)
   const lead = await platform.exec('cat "$MOLECULE_SYSTEM_PROMPT_FILE"; a2a delegate shouter "hello"', {

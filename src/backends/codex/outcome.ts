@@ -10,7 +10,7 @@ import {
   refusedEnd,
 } from '../engine/failure/agent-errors.ts'
 import { RpcError } from '../engine/json-rpc.ts'
-import type { ProgressEvent } from '../engine/reply-builder.ts'
+import { ACTIVITY, type ProgressEvent } from '../engine/reply-builder.ts'
 import type { EndEvent } from '../engine/turn-engine.ts'
 import type { CodexReply } from './reply.ts'
 import { type TokenTotals, usedSince, writeSession } from './session.ts'
@@ -104,6 +104,15 @@ export const waitsForNetwork = (message: string): boolean => /waiting for networ
 /** Prevents a turn that never ends: the runtime tries again later, and people see why. */
 export const networkAway = (message: string): MoleculeError =>
   new MoleculeError('provider_unreachable', message, { retryable: true })
+
+/** What people see while codex repeats a call of the model. Its own sentence may name the URL of a provider or a key. */
+export function retryEvents(message: string): readonly ProgressEvent[] {
+  if (waitsForNetwork(message)) return [{ type: 'status', text: 'codex waits for the network' }]
+  const attempt = /^Reconnecting\.\.\. (\d{1,3})\/(\d{1,3})/.exec(message)
+  // `codex exec` also prints the error of the turn here, before it ends the turn with it.
+  if (attempt === null) return ACTIVITY
+  return [{ type: 'status', text: `a call of the model failed: codex tries it again (${attempt[1]} of ${attempt[2]})` }]
+}
 
 const REFUSAL_KINDS: ReadonlySet<string> = new Set(['cyberPolicy', 'misalignmentPolicyViolation'])
 /** `codex exec` and older app servers report no kind. */

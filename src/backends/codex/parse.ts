@@ -9,7 +9,7 @@ import type { BackendEvent } from '../backend.ts'
 import type { AgentOutputParser } from '../engine/cli/one-shot-agent.ts'
 import { endWithoutResult, type ProcessFacts } from '../engine/failure/agent-errors.ts'
 import { ACTIVITY, type ProgressEvent } from '../engine/reply-builder.ts'
-import { failedEnd, finishTurn, NETWORK_WAITS_MAX, networkAway, waitsForNetwork } from './outcome.ts'
+import { failedEnd, finishTurn, NETWORK_WAITS_MAX, networkAway, retryEvents, waitsForNetwork } from './outcome.ts'
 import { type CodexReply, createCodexReply } from './reply.ts'
 import { type CodexSession, NO_TOTALS, type TokenTotals } from './session.ts'
 
@@ -30,7 +30,7 @@ export function createExecParser({ session, instructions, facts, warn }: ExecPar
   const readError = (message: string): readonly BackendEvent[] => {
     if (waitsForNetwork(message)) networkWaits += 1
     if (networkWaits >= NETWORK_WAITS_MAX) return [{ type: 'failed', error: networkAway(message) }]
-    return [{ type: 'status', text: message }]
+    return retryEvents(message)
   }
   return {
     read(line) {
@@ -110,7 +110,7 @@ export function readNotification(
       return text === '' ? [] : [{ type: 'status', text }]
     }
     case 'error':
-      return params['willRetry'] === true ? [{ type: 'status', text: messageOf(params['error']) }] : []
+      return params['willRetry'] === true ? retryEvents(messageOf(params['error'])) : []
     default:
       return ACTIVITY
   }

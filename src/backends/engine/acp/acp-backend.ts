@@ -242,6 +242,7 @@ async function promptAgent(
     workingDir: turn.workingDir,
     titlesAreNames,
     errorMeanings,
+    warn: (words: string) => context.log.debug({ backend, words }, 'the agent warns'),
     trace: traceFromVariables(turn.env),
   }
   return { ...(await runPrompt(agent, promptOptions, stream)), since }

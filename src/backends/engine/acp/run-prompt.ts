@@ -40,6 +40,8 @@ export interface PromptOptions {
   readonly workingDir: string
   /** The title of a tool call's first update is the tool's name. */
   readonly titlesAreNames?: boolean | undefined
+  /** For the log: a warning of the program is no part of the answer. */
+  readonly warn: (words: string) => void
   readonly errorMeanings?: AcpErrorMeanings | undefined
   readonly decide: (permission: AcpPermission, signal: AbortSignal) => Promise<AcpPermissionDecision>
 }

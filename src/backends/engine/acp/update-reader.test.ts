@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { readSample } from '../../../../test/fakes/agents/fake-agent.ts'
 import { streamedText } from '../../../../test/fakes/turns.ts'
-import { createReplyBuilder, type ProgressEvent } from '../reply-builder.ts'
+import { createReplyBuilder } from '../reply-builder.ts'
 import { createUpdateReader } from './update-reader.ts'
 
 /** The updates of the prompt that was answered with this id, in the first recorded session. */
@@ -19,9 +19,11 @@ function updatesBefore(agent: string, id: number): readonly unknown[] {
   throw new Error(`${agent} answered nothing with id ${id}`)
 }
 
-function read(updates: readonly unknown[]): { events: ProgressEvent[]; reader: ReturnType<typeof createUpdateReader> } {
-  const reader = createUpdateReader(createReplyBuilder(), { workingDir: '/w', titlesAreNames: true })
-  return { events: updates.flatMap((update) => reader.read(update)), reader }
+function read(updates: readonly unknown[]) {
+  const warned: string[] = []
+  const warn = (words: string) => warned.push(words)
+  const reader = createUpdateReader(createReplyBuilder(), { workingDir: '/w', titlesAreNames: true, warn })
+  return { events: updates.flatMap((update) => reader.read(update)), reader, warned }
 }
 
 for (const [agent, id, text] of [
@@ -85,11 +87,12 @@ test('a tool that gemini reports only at its end starts and ends', () => {
   assert.deepEqual(states, ['started', 'finished'])
 })
 
-test('a failed tool of codex-acp is failed, and its warning is a status', () => {
-  const { events } = read(updatesBefore('codex-acp', 5))
+test('a failed tool of codex-acp is failed, and its warning is for the log', () => {
+  const { events, warned } = read(updatesBefore('codex-acp', 5))
   const failed = events.flatMap((event) => (event.type === 'tool' && event.state === 'failed' ? [event.name] : []))
   assert.deepEqual(failed, ['think', 'mcp.lab.ping_tool'])
-  assert.ok(events.some((event) => event.type === 'status' && event.text.startsWith('Warning: Model metadata')))
+  assert.match(warned.join(), /^Warning: Model metadata/)
+  assert.doesNotMatch(JSON.stringify(events), /Model metadata/)
 })
 
 test("codex-acp's system error and claude's cost are kept", () => {

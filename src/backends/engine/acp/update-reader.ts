@@ -54,6 +54,8 @@ export interface UpdateReaderOptions {
   readonly workingDir: string
   /** The title of a call's first update is the tool's name. */
   readonly titlesAreNames?: boolean | undefined
+  /** For the log: a warning of the program may hold paths. */
+  readonly warn: (words: string) => void
 }
 
 export function createUpdateReader(reply: ReplyBuilder, options: UpdateReaderOptions): UpdateReader {
@@ -113,7 +115,10 @@ function readChunk({ content, messageId }: Unchecked<ContentChunk>, state: Updat
   if (typeof text !== 'string' || text === '') return ACTIVITY
   // codex-acp sends its warnings between the text of the answer. Only they have no message id.
   const isWarning = messageId === undefined && /^Warning: [^\n]+\n\n$/.test(text)
-  if (isWarning) return [{ type: 'status', text: text.trim() }]
+  if (isWarning) {
+    state.options.warn(text.trim())
+    return ACTIVITY
+  }
   if (messageId !== state.messageId) state.reply.startParagraph()
   state.messageId = messageId
   return state.reply.append(text)

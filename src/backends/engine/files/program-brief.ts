@@ -79,7 +79,7 @@ function systemPromptOf(turn: Turn, hasCommands: boolean): string {
 
 type Attached = Pick<BriefFields, 'attachments' | 'attachments_error'> & { readonly attachmentsDir?: string }
 
-/** A program that reads only text works on, also where a file cannot be fetched. The reason is a status of the turn. */
+/** A program that reads only text works on, also where a file cannot be used. The reason may name a path: the program gets it. */
 async function attach(turn: Turn, { context, stream }: ProgramBriefOptions): Promise<Attached> {
   const { parts } = turn.request
   if (parts.every(({ type }) => type === 'text')) return {}
@@ -97,7 +97,8 @@ async function attach(turn: Turn, { context, stream }: ProgramBriefOptions): Pro
   } catch (thrown) {
     stream.signal.throwIfAborted()
     const { message } = toMoleculeError(thrown)
-    stream.emit({ type: 'status', text: message })
+    context.log.warn({ messageId: turn.messageId, problem: message }, 'a file of a message could not be used')
+    stream.emit({ type: 'status', text: 'a file of the message could not be used' })
     return { attachments_error: message }
   }
 }
