@@ -1,6 +1,6 @@
 /** The claude-code backend on earlier versions of claude: what they do not know, what they report, and what people see. */
 import assert from 'node:assert/strict'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { BackendEvent } from '../../src/backends/backend.ts'
@@ -197,6 +197,23 @@ const molecule = async (platform: PlatformUnderTest, ...args: string[]) => {
   return out
 }
 
+test('RT-18 a check of the version that failed is repeated: nothing is concluded from it', async (t) => {
+  const program = createFakeProgram('claude', 'old')
+  const busy = join(program.dir, 'busy')
+  const own = join(program.dir, 'own')
+  writeFileSync(own, `#!/bin/sh\n[ "$1" = --version ] && [ -e ${busy} ] && exit 1\nexec ${program.path} "$@"\n`, {
+    mode: 0o755,
+  })
+  writeFileSync(busy, '')
+  const { run, backend } = setUpClaude(t, { program: { ...program, path: own } })
+  assert.equal((await backend.validate(NEVER)).ok, false)
+  const sessionToken = tokenOf(await run('one', { systemPrompt: 'Be kind.' }))
+  rmSync(busy)
+  const events = await run('!count two', { systemPrompt: 'Be brief.', sessionToken })
+  assert.equal(replyOf(events), 'n=2 one|!count two')
+  assert.deepEqual([startsOf(program).length, costsIn(events), backend.limits?.()], [2, [0.25], []])
+})
+
 test('RT-13 TW-10 a budget of a workspace bites with a claude that reports only a sum', async (t) => {
   const { platform, make } = await openPlatform(t)
   const id = await make('old', createFakeProgram('claude', 'old').path, { max_cost_usd_per_day: 0.4 })
@@ -217,7 +234,9 @@ test('RT-13 TW-10 a budget of a workspace bites with a claude that reports only 
 test('RT-18 AG-16 a workspace that works with less says so in its view, in status and in inspect, until it is mended', async (t) => {
   const { platform, make } = await openPlatform(t)
   const program = createFakeProgram('claude', 'without-input-format')
-  const id = await make('less', program.path)
+  const bin = join(program.dir, 'installed')
+  symlinkSync(program.path, bin)
+  const id = await make('less', bin)
   assert.equal(await limitsOf(platform, id), undefined)
   assert.equal((await platform.send(id, 'one')).status.state, 'TASK_STATE_COMPLETED')
   await waitUntil(async () => (await limitsOf(platform, id)) !== undefined, 'the turn has shown it')
@@ -226,7 +245,13 @@ test('RT-18 AG-16 a workspace that works with less says so in its view, in statu
   assert.match(limit, /an action that needs your permission is refused/)
   assert.match(await molecule(platform, 'status'), /Works with less than it could:\n {2}less {2}each message starts/)
   assert.match(await molecule(platform, 'workspace', 'inspect', 'less'), /limits +each message starts/)
-  await platform.request('PATCH', `/workspaces/${id}`, { runtime_config: { bin: createFakeProgram('claude').path } })
+  // The owner does what the sentence says.
+  assert.match(limit, /install what "molecule doctor" names, then restart the workspace$/)
+  rmSync(bin)
+  symlinkSync(createFakeProgram('claude').path, bin)
+  await molecule(platform, 'workspace', 'restart', 'less')
+  assert.equal(await limitsOf(platform, id), undefined)
+  assert.equal((await platform.send(id, 'two')).status.state, 'TASK_STATE_COMPLETED')
   assert.equal(await limitsOf(platform, id), undefined)
   assert.doesNotMatch(await molecule(platform, 'status'), /Works with less/)
 })

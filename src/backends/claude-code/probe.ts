@@ -6,6 +6,7 @@
  * left.
  */
 import { randomUUID } from 'node:crypto'
+import { MoleculeError } from '../../errors.ts'
 import type { ProcessResult, SpawnOptions } from '../../process/processes.ts'
 import { isJsonObject, parseJsonObject } from '../../protocol/json.ts'
 import { onAbort } from '../../wait.ts'
@@ -34,6 +35,7 @@ export async function probeClaude(options: ClaudeProbeOptions, signal: AbortSign
   const isWarm = options.settings.mode === 'session'
   // Not the look that turns share: a cancelled probe ends its own at once.
   await options.program.validate(signal)
+  if (signal.aborted) throw new MoleculeError('canceled', 'the probe was cancelled')
   const first = await probeRun(options, { run: isWarm ? probeSession : probeOptions, sessionId: undefined }, signal)
   // What a first run lacks, a resumed run lacks too.
   if (first.some(({ instead }) => instead === undefined)) return first

@@ -65,7 +65,8 @@ export function createClaudeProgram(options: ValidateCliOptions): ClaudeProgram 
     // Another program may know what the last one refused.
     if (stamp !== known?.stamp) refused = new Set()
     const validation = await validateCli(options, signal)
-    known = { stamp, version: validation.ok ? validation.version : undefined }
+    // A check that failed, as on a busy machine, says nothing: the next turn that depends on the version asks again.
+    known = validation.ok ? { stamp, version: validation.version } : undefined
     return validation
   }
   return {
