@@ -102,11 +102,9 @@ class FallbackBackend implements Backend {
   private fall(drift: string): void {
     if (this.drift !== undefined) return
     this.drift = drift
-    const asks = 'an action that needs permission is refused'
-    this.options.log.warn(
-      { backend: this.name, drift },
-      `backend "${this.name}": ${drift}, ${ONE_SHOT_NOTICE}; ${asks}`,
-    )
+    const { log, asks } = this.options
+    const lost = asks ? '; an action that needs permission is refused' : ''
+    log.warn({ backend: this.name, drift }, `backend "${this.name}": ${drift}, ${ONE_SHOT_NOTICE}${lost}`)
   }
 
   private getOneShot(): Backend {
@@ -118,5 +116,5 @@ class FallbackBackend implements Backend {
 function fallenText(drift: string, { asks }: FallbackOptions): string {
   const lost = asks ? ', and an action that needs your permission is refused' : ''
   const text = `each message starts a new process (${drift}): answers are not streamed${lost}`
-  return `${text}; "molecule doctor" says what to install`
+  return `${text}; install what "molecule doctor" names, then restart the workspace`
 }
