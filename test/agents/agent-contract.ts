@@ -31,8 +31,8 @@ export interface AgentSubject {
   readonly delegatesIn: readonly string[]
   /** Whether the agent can ask for a permission. */
   readonly asks: boolean
-  /** Whether a conversation that has begun follows a changed role and model, as measured with the real program. */
-  readonly followsSettings?: boolean
+  /** The modes in which a conversation that has begun follows a changed role and model, as measured with the real program. */
+  readonly followsSettingsIn?: readonly string[]
   /** Whether it reports what a turn costs. */
   readonly reportsCost?: boolean
   /** Whether each conversation has its own process, so that warm_max limits their number. */
@@ -81,11 +81,10 @@ export function agentContract(title: string, subject: AgentSubject): void {
       await harness.restart()
       assert.equal(reply(await harness.ask(workspace, modelPrompts.number(3), 'main')), 'I know 1 2 3')
     })
-    if (subject.followsSettings) {
-      step('RT-18 resumed with another prompt', () =>
-        changePrompt(harness, [{}, ...(oneShot === null ? [] : [oneShot])]),
-      )
-      step('default model', () => leaveModel(harness, [{}, ...(oneShot === null ? [] : [oneShot])]))
+    if (subject.followsSettingsIn !== undefined) {
+      const modes = subject.followsSettingsIn.map((mode) => ({ mode }))
+      step('RT-18 resumed with another prompt', () => changePrompt(harness, modes))
+      step('default model', () => leaveModel(harness, modes))
     }
     if (subject.reportsCost) step('RT-13 cost of a turn', () => compareCosts(harness))
     if (oneShot !== null) {

@@ -9,7 +9,7 @@ agentContract('AG-14 RT-18 claude, the oldest version', {
   takesMcpServers: true,
   delegatesIn: ['session', 'oneshot'],
   asks: true,
-  followsSettings: true,
+  followsSettingsIn: ['session', 'oneshot'],
   reportsCost: true,
   capsProcesses: true,
 })

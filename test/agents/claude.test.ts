@@ -8,7 +8,7 @@ agentContract('AG-14 claude', {
   takesMcpServers: true,
   delegatesIn: ['session', 'oneshot'],
   asks: true,
-  followsSettings: true,
+  followsSettingsIn: ['session', 'oneshot'],
   reportsCost: true,
   capsProcesses: true,
 })

@@ -9,4 +9,5 @@ agentContract('AG-14 opencode', {
   delegatesIn: ['session', 'oneshot'],
   asks: true,
   capsProcesses: true,
+  followsSettingsIn: ['session'],
 })

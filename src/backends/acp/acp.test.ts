@@ -230,6 +230,28 @@ test('AG-18 AG-7 a conversation gets a changed model, and without one that of a 
   assert.deepEqual(models, ['fake/large', 'default', 'default', 'fake/large'])
 })
 
+for (const dialect of ['opencode', 'plain'] as const) {
+  test(`AG-18 RT-5 ${dialect}: a conversation goes back to the usual model also in a new process`, async (t) => {
+    const { build, run } = setUp(t)
+    let sessionToken: string | undefined
+    const ask = async (model?: string) => {
+      const backend = build('models', { dialect })
+      const events = await run(backend, {
+        text: 'x',
+        ...(sessionToken !== undefined && { sessionToken }),
+        ...(model !== undefined && { model }),
+      })
+      sessionToken = tokenOf(events)
+      await backend.close()
+      return streamedText(events)
+    }
+    assert.equal(await ask('fake/large'), 'fake/large')
+    assert.equal(await ask('fake/large'), 'fake/large')
+    assert.equal(await ask(), 'default')
+    assert.equal(await ask(), 'default')
+  })
+}
+
 test('AG-18 a model that the agent does not have is refused, never replaced by another', async (t) => {
   const { build, run } = setUp(t)
   const backend = build('models', { model: 'fake/none' })

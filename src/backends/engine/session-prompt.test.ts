@@ -25,11 +25,22 @@ test('AG-13 instructions precede the first prompt, and again only a prompt after
   )
 })
 
-test('a token may hold the start time of its session', () => {
+test('a token may hold the start time of its session, and the model to go back to', () => {
   const first = turn('x', '')
-  const second = turn('x', '', first.token('ses_1', 1_794_758_569_050))
-  assert.deepEqual([second.sessionId, second.begunMs], ['ses_1', 1_794_758_569_050])
+  const second = turn('x', '', first.token('ses_1', { begunMs: 1_794_758_569_050 }))
+  assert.deepEqual([second.sessionId, second.begunMs, second.usualModel], ['ses_1', 1_794_758_569_050, undefined])
   assert.equal(turn('x', '', first.token('ses_1')).begunMs, undefined)
+  // The token of an earlier release.
+  assert.equal(turn('x', '', 'none@1794758569050:ses_1').begunMs, 1_794_758_569_050)
+  for (const usualModel of ['fake/large', "a:b+c@d 'é", '%', 'x'.repeat(600)]) {
+    const facts = turn('x', '', first.token('ses_1', { usualModel }))
+    assert.deepEqual([facts.sessionId, facts.begunMs, facts.usualModel], ['ses_1', undefined, usualModel])
+  }
+  // A name that is too long is left out, and the session is still known.
+  for (const usualModel of ['x'.repeat(601), '']) {
+    const facts = turn('x', '', first.token('ses_1', { usualModel }))
+    assert.deepEqual([facts.sessionId, facts.usualModel], ['ses_1', undefined])
+  }
 })
 
 test('without instructions the prompt is unchanged', () => {

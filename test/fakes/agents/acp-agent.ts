@@ -20,9 +20,11 @@ import {
 } from '@agentclientprotocol/sdk'
 import {
   inPieces,
+  loadModel,
   loadSession,
   printError,
   readSampleLines,
+  saveModel,
   saveSession,
   scenario,
   startDetachedProcess,
@@ -61,7 +63,12 @@ export function acpAgent(dialect: AcpDialect): void {
   const recorded = readSampleLines(SAMPLES[dialect])
   const initialized = recorded.find((message) => message['id'] === 0 && 'result' in message)?.['result'] as object
   const open = (sessionId: string, prompts: string[], mcp: readonly unknown[] = []) =>
-    sessions.set(sessionId, { prompts, cancel: new AbortController(), model: { current: 'default' }, mcp })
+    sessions.set(sessionId, {
+      prompts,
+      cancel: new AbortController(),
+      model: { current: loadModel(sessionId) ?? 'default' },
+      mcp,
+    })
   agent({ name: `fake ${dialect}` })
     .onRequest('initialize', async () => {
       if (scenario === 'slow') await delay(SLOW_MS)
@@ -79,7 +86,7 @@ export function acpAgent(dialect: AcpDialect): void {
       open(sessionId, [], params.mcpServers)
       if (dialect === 'gemini') saveSession(sessionId, [])
       if (scenario === 'slow') await delay(SLOW_MS)
-      return { sessionId, ...modelChoice() }
+      return { sessionId, ...modelChoice(sessionId) }
     })
     .onRequest('session/load', async ({ params, client }) => {
       const prompts = loadSession(params.sessionId)
@@ -92,19 +99,20 @@ export function acpAgent(dialect: AcpDialect): void {
       if (dialect === 'gemini') setTimeout(replay, 30)
       else await replay()
       open(params.sessionId, prompts)
-      return { ...modelChoice() }
+      return { ...modelChoice(params.sessionId) }
     })
     .onRequest('session/resume', ({ params }) => {
       const prompts = loadSession(params.sessionId)
       if (prompts === undefined || scenario === 'lost') throw unknownSession(dialect, params.sessionId)
       open(params.sessionId, prompts)
-      return { ...modelChoice() }
+      return { ...modelChoice(params.sessionId) }
     })
     .onRequest('session/set_config_option', ({ params }) => {
       const session = sessions.get(params.sessionId)
       const { value } = params as { value?: unknown }
       if (value !== 'default' && value !== 'fake/large') throw RequestError.invalidParams(`model not found: ${value}`)
       if (session) session.model.current = value
+      saveModel(params.sessionId, value)
       return { configOptions: [] }
     })
     .onNotification('session/cancel', ({ params }) => sessions.get(params.sessionId)?.cancel.abort())
@@ -139,7 +147,7 @@ function overrides(): object {
   return scenario === 'no-load' ? { agentCapabilities: { loadSession: false } } : {}
 }
 
-function modelChoice(): object {
+function modelChoice(sessionId: string): object {
   if (scenario !== 'models') return {}
   const options = [
     { value: 'default', name: 'Default' },
@@ -147,7 +155,14 @@ function modelChoice(): object {
   ]
   return {
     configOptions: [
-      { id: 'model', name: 'Model', category: 'model', type: 'select', currentValue: 'default', options },
+      {
+        id: 'model',
+        name: 'Model',
+        category: 'model',
+        type: 'select',
+        currentValue: loadModel(sessionId) ?? 'default',
+        options,
+      },
     ],
   }
 }

@@ -85,6 +85,14 @@ export function saveSession(id: string, prompts: readonly string[]): void {
   renameSync(temporary, sessionPath(id))
 }
 
+/** The model of a session; it outlives the process, as that of opencode and codex-acp does. */
+export const saveModel = (id: string, model: string): void => writeFileSync(`${sessionPath(id)}.model`, model)
+
+export function loadModel(id: string): string | undefined {
+  const path = `${sessionPath(id)}.model`
+  return existsSync(path) ? readFileSync(path, 'utf8') : undefined
+}
+
 const sessionPath = (id: string): string => join(HOME, `session-${id}.json`)
 
 /** Removes empty sessions, as gemini does at start, including those that another process has just created. */

@@ -73,7 +73,7 @@ export interface SessionModel {
   /** The config option of the model; null: `session/set_model`, which older agents have; undefined: no way to set one. */
   readonly configId: string | null | undefined
   readonly current: unknown
-  /** What a new session gets. Unknown for a session that was loaded, which may have another one. */
+  /** What a new session gets. Unknown for a session that was loaded, unless its token says it. */
   readonly usual: unknown
 }
 

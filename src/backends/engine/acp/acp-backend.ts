@@ -214,6 +214,7 @@ async function promptAgent(
   const nowMs = context.clock.nowMs()
   const sessionOptions = {
     sessionId: sessionPrompt.sessionId,
+    usualModel: sessionPrompt.usualModel,
     cwd: turn.workingDir,
     mcpServers: [...ownServers, ...settings.mcpServers],
     model: program.modelByCommand ? undefined : model,
@@ -224,10 +225,10 @@ async function promptAgent(
     await waitUntilLoadable(acpContext, sessionPrompt.begunMs, stream)
     await acpContext.startGate?.waitUntilIdle(stream.signal)
   }
-  const { id: sessionId, isResumed } = await openSession(agent, sessionOptions, stream.signal)
+  const { id: sessionId, isResumed, usualModel } = await openSession(agent, sessionOptions, stream.signal)
   const begunMs = sessionId === sessionPrompt.sessionId ? sessionPrompt.begunMs : context.clock.nowMs()
-  const token = sessionPrompt.token(sessionId, program.loadableFromMs === undefined ? undefined : begunMs)
-  stream.emit({ type: 'session', token })
+  const facts = { usualModel, begunMs: program.loadableFromMs === undefined ? undefined : begunMs }
+  stream.emit({ type: 'session', token: sessionPrompt.token(sessionId, facts) })
   const since = agent.running.moment()
   const decide = createPermissionDecider(acpContext, warmAgent, { turn, stream, servers: ownServers })
   const text = program.promptText?.(sessionPrompt.prompt) ?? sessionPrompt.prompt

@@ -13,7 +13,7 @@ import type { AcpAgent, Greeting } from './acp-agent.ts'
 import { agentError, resumeError } from './acp-errors.ts'
 import { withAuthMethods } from './auth-method.ts'
 import { PERMISSION_CANCELLED } from './permission.ts'
-import { chooseSessionModel, readModel } from './session-model.ts'
+import { chooseSessionModel, modelToGoBackTo, readModel } from './session-model.ts'
 import { unchecked } from './wire.ts'
 
 export interface OpenSessionOptions {
@@ -21,6 +21,8 @@ export interface OpenSessionOptions {
   readonly cwd: string
   readonly mcpServers: readonly McpServer[]
   readonly model: string | undefined
+  /** The model that a new session would get, as the token of `sessionId` says. */
+  readonly usualModel?: string | undefined
   readonly nowMs: number
   /** Called if this agent cannot set a model. */
   readonly onModelRefused: (why: string) => void
@@ -30,6 +32,8 @@ export interface OpenSessionOptions {
 export interface OpenSession {
   readonly id: string
   readonly isResumed: boolean
+  /** For the session's token: the model to go back to, if the session has another one. */
+  readonly usualModel: string | undefined
 }
 
 export async function openSession(
@@ -41,7 +45,7 @@ export async function openSession(
   const isHeld = sessionId !== undefined && agent.sessions.has(sessionId)
   const id = isHeld ? sessionId : await openInProcess(agent, options, signal)
   await chooseSessionModel(agent, { ...options, id }, signal)
-  return { id, isResumed: sessionId !== undefined && !isHeld }
+  return { id, isResumed: sessionId !== undefined && !isHeld, usualModel: modelToGoBackTo(agent, id) }
 }
 
 const openInProcess = (agent: AcpAgent, options: OpenSessionOptions, signal: AbortSignal): Promise<string> =>
@@ -59,12 +63,13 @@ async function newSession(agent: AcpAgent, options: OpenSessionOptions, signal: 
   const answer = unchecked<NewSessionResponse>(result)
   const { sessionId: id } = answer
   if (!isSessionId(id)) throw driftError('the agent', 'session id of session/new missing')
-  agent.sessions.set(id, { costUsd: 0, model: readModel(answer, { isNew: true }) })
+  const model = readModel(answer)
+  agent.sessions.set(id, { costUsd: 0, model: { ...model, usual: model.current } })
   return id
 }
 
 async function resumeSession(agent: AcpAgent, options: OpenSessionOptions, signal: AbortSignal): Promise<string> {
-  const { sessionId: id = '', nowMs } = options
+  const { sessionId: id = '', nowMs, usualModel: usual } = options
   const greeting = await agent.greeting
   const { canLoad, canResume } = greeting
   if (!canLoad && !canResume) {
@@ -76,7 +81,7 @@ async function resumeSession(agent: AcpAgent, options: OpenSessionOptions, signa
     throw withAuthMethods(resumeError(thrown, id, nowMs), greeting)
   })
   if (method === 'session/load') await waitForReplay(agent, id, signal)
-  agent.sessions.set(id, { costUsd: undefined, model: readModel(unchecked(answer), { isNew: false }) })
+  agent.sessions.set(id, { costUsd: undefined, model: { ...readModel(unchecked(answer)), usual } })
   return id
 }
 

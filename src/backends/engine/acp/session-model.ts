@@ -15,17 +15,21 @@ import type { Unchecked } from './wire.ts'
 /** `models` is from before the protocol had config options; some agents still send it. */
 type SessionAnswer = Unchecked<NewSessionResponse> & { readonly models?: unknown }
 
-export function readModel({ configOptions, models }: SessionAnswer, { isNew }: { isNew: boolean }): SessionModel {
+export function readModel({ configOptions, models }: SessionAnswer): Omit<SessionModel, 'usual'> {
   const options: readonly Unchecked<SessionConfigOption>[] = Array.isArray(configOptions)
     ? configOptions.filter(isJsonObject)
     : []
   const option = options.find(({ category, id }) => category === 'model' || id === 'model')
   const older = isJsonObject(models) ? { configId: null, current: models['currentModelId'] } : undefined
-  const { configId, current } =
-    option === undefined
-      ? (older ?? { configId: undefined, current: undefined })
-      : { configId: String(option.id), current: option.currentValue }
-  return { configId, current, usual: isNew ? current : undefined }
+  return option === undefined
+    ? (older ?? { configId: undefined, current: undefined })
+    : { configId: String(option.id), current: option.currentValue }
+}
+
+/** What a new session gets, if this one has another model. */
+export function modelToGoBackTo({ sessions }: AcpAgent, id: string): string | undefined {
+  const { usual, current } = sessions.get(id)?.model ?? {}
+  return typeof usual === 'string' && usual !== current ? usual : undefined
 }
 
 export interface ChooseSessionModelOptions {
