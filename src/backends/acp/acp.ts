@@ -49,6 +49,7 @@ export const acp: BackendDefinition = {
         model: (turn) => chooseModel(settings.model, turn.model, 'kept'),
         command: () => command,
         authMethod,
+        takesAuthMethod: true,
         environment: () => Promise.resolve(context.environment[CLAUDE_RETRIES] ? {} : { [CLAUDE_RETRIES]: '1' }),
         validate: (signal) => validateByGreeting({ command, authMethod }, context, signal),
       },

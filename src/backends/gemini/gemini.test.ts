@@ -54,6 +54,16 @@ test('AG-3 RT-6 gemini under a rate limit is stopped at its second refused call,
   ])
 })
 
+test('AG-3 the error of a gemini without a login names no option of another backend', async (t) => {
+  const { processes, dir } = createProcessHarness(t)
+  const context = { processes, environment: PLAIN_ENVIRONMENT, clock: systemClock, log: silentLog }
+  const backend = gemini.create(createOptions({ bin: createFakeProgram('gemini', 'needs-login').path }), context)
+  t.after(() => backend.close())
+  const error = errorOf(await listEvents(backend.run(makeTurn({ workingDir: dir }), new AbortController().signal)))
+  assert.equal(error.code, 'auth_failed')
+  assert.doesNotMatch(error.message, /auth_method/)
+})
+
 test('AG-3 gemini loads no session in the minute in which it began, because that would delete it', () => {
   const noon = Date.UTC(2026, 10, 15, 12)
   assert.deepEqual([nextMinuteMs(noon), nextMinuteMs(noon + 59_999)], [noon + 60_000, noon + 60_000])

@@ -57,6 +57,9 @@ const SAMPLES: Readonly<Record<AcpDialect, string>> = {
 
 const SLOW_MS = 400
 
+/** It opens a session without a login, and wants one at the first prompt. */
+const LATE = 'needs-login-late'
+
 export function acpAgent(dialect: AcpDialect): void {
   const sessions = new Map<string, Session>()
   let isLoggedIn = false
@@ -81,7 +84,7 @@ export function acpAgent(dialect: AcpDialect): void {
       return {}
     })
     .onRequest('session/new', async ({ params }) => {
-      if (scenario.startsWith('needs-login') && !isLoggedIn) throw RequestError.authRequired()
+      if (scenario.startsWith('needs-login') && scenario !== LATE && !isLoggedIn) throw RequestError.authRequired()
       const sessionId = dialect === 'opencode' ? `ses_${randomUUID().replaceAll('-', '')}` : randomUUID()
       open(sessionId, [], params.mcpServers)
       if (dialect === 'gemini') saveSession(sessionId, [])
@@ -119,6 +122,7 @@ export function acpAgent(dialect: AcpDialect): void {
     .onRequest('session/prompt', async ({ params, client }) => {
       const session = sessions.get(params.sessionId)
       if (session === undefined) throw unknownSession(dialect, params.sessionId)
+      if (scenario === LATE && !isLoggedIn) throw RequestError.authRequired()
       session.cancel = new AbortController()
       const text = params.prompt.map((block) => (block.type === 'text' ? block.text : '')).join('')
       session.prompts.push(text)
@@ -141,7 +145,7 @@ const AUTH_METHODS = [
 
 function overrides(): object {
   if (scenario === 'acp-2') return { protocolVersion: 2 }
-  if (scenario === 'needs-login') return { authMethods: AUTH_METHODS }
+  if (scenario === 'needs-login' || scenario === LATE) return { authMethods: AUTH_METHODS }
   if (scenario === 'needs-login-silent') return { authMethods: [] }
   if (scenario === 'no-urls') return { agentCapabilities: { mcpCapabilities: { http: false } } }
   return scenario === 'no-load' ? { agentCapabilities: { loadSession: false } } : {}
@@ -214,6 +218,7 @@ async function play(prompt: Prompt, dialect: AcpDialect): Promise<PromptResponse
       await sendText(client, sessionId, session.model.current)
       return finished()
     case 'needs-login':
+    case LATE:
     case 'echo':
     case 'slow':
     case 'no-load':

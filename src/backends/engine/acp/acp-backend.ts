@@ -20,6 +20,7 @@ import { createWarmPool, type WarmAgent, type WarmLaunch, type WarmPool } from '
 import { runWarmTurn, type WarmTurnResult } from '../warm/warm-turn.ts'
 import { type AcpAgent, type AcpAgentOptions, startAcpAgent } from './acp-agent.ts'
 import type { AcpErrorMeanings } from './acp-errors.ts'
+import { withAuthMethods } from './auth-method.ts'
 import { withTokenFile } from './mcp-token-file.ts'
 import { openSession } from './open-session.ts'
 import { type AcpPermission, isAllowed, isToolOfServers } from './permission.ts'
@@ -48,6 +49,8 @@ export interface AcpProgram extends AcpCommand {
   readonly model: (turn: Turn) => string | undefined
   /** The login method to use, of those that the agent offers. Undefined: the agent has its own login. */
   readonly authMethod?: string | undefined
+  /** The owner may set `auth_method`, so an error about the login names the methods. */
+  readonly takesAuthMethod?: boolean
   /** The command line sets the model, so the session need not. */
   readonly modelByCommand?: boolean
   /** The earliest time at which a new process may load a session that began at `begunMs`; undefined = at once. */
@@ -188,9 +191,10 @@ async function runOnAgent(
     await abortable(agent.greeting, signal)
     isGreeted = true
     const { end, hasStopped, since } = await promptAgent(acpContext, warmAgent, input)
-    return await cleanUpAfterTurn(acpContext, warmAgent, { stream: input.stream, end, hasStopped, since })
+    const named = await withLogins(end, acpContext, agent)
+    return await cleanUpAfterTurn(acpContext, warmAgent, { stream: input.stream, end: named, hasStopped, since })
   } catch (thrown) {
-    const end: EndEvent = { type: 'failed', error: toMoleculeError(thrown) }
+    const end = await withLogins({ type: 'failed', error: toMoleculeError(thrown) }, acpContext, agent)
     // Cancelled before the agent took the prompt: it hangs at the greeting or over a session, so it has not stopped.
     if (signal.aborted) {
       return cleanUpAfterTurn(acpContext, warmAgent, { stream: input.stream, end, hasStopped: false, since: 0 })
@@ -199,6 +203,13 @@ async function runOnAgent(
   } finally {
     agent.turns -= 1
   }
+}
+
+/** An agent may want a login when a session is opened, or only at its first prompt. */
+async function withLogins(end: EndEvent, { program }: AcpContext, { greeting }: AcpAgent): Promise<EndEvent> {
+  if (end.type !== 'failed' || end.error.code !== 'auth_failed' || program.takesAuthMethod !== true) return end
+  const offer = await greeting.catch(() => undefined)
+  return offer === undefined ? end : { type: 'failed', error: withAuthMethods(end.error, offer) }
 }
 
 async function promptAgent(

@@ -48,9 +48,9 @@ export async function logIn<T extends Offer>(rpc: AcpRpc, greeting: Promise<T>, 
   return greeted
 }
 
-/** The error of an agent that wants a login, with its methods and the option to set. */
+/** For the owner of an agent that wants a login: the error with its methods and the option to set. */
 export function withAuthMethods(error: MoleculeError, { authMethods }: Offer): MoleculeError {
-  if (error.code !== 'auth_failed' || authMethods.length === 0) return error
+  if (authMethods.length === 0) return error
   const { code, message, retryable, details, cause } = error
   return new MoleculeError(code, `${message}. ${authAdvice(authMethods)}`, { retryable, details, cause })
 }

@@ -11,7 +11,6 @@ import { driftError, driftInAnswer } from '../failure/drift.ts'
 import { isSessionId } from '../session-prompt.ts'
 import type { AcpAgent, Greeting } from './acp-agent.ts'
 import { agentError, resumeError } from './acp-errors.ts'
-import { withAuthMethods } from './auth-method.ts'
 import { PERMISSION_CANCELLED } from './permission.ts'
 import { chooseSessionModel, modelToGoBackTo, readModel } from './session-model.ts'
 import { unchecked } from './wire.ts'
@@ -56,9 +55,7 @@ async function newSession(agent: AcpAgent, options: OpenSessionOptions, signal: 
   const params = sessionParams(options, greeting)
   const result = await agent.rpc.request('session/new', params, signal).catch((thrown: unknown) => {
     const drift = driftInAnswer('session/new', thrown)
-    throw drift === undefined
-      ? withAuthMethods(agentError(thrown, options.nowMs), greeting)
-      : driftError('the agent', drift, thrown)
+    throw drift === undefined ? agentError(thrown, options.nowMs) : driftError('the agent', drift, thrown)
   })
   const answer = unchecked<NewSessionResponse>(result)
   const { sessionId: id } = answer
@@ -78,7 +75,7 @@ async function resumeSession(agent: AcpAgent, options: OpenSessionOptions, signa
   const method = canResume ? 'session/resume' : 'session/load'
   const params = { sessionId: id, ...sessionParams(options, greeting) }
   const answer = await agent.rpc.request(method, params, signal).catch((thrown: unknown) => {
-    throw withAuthMethods(resumeError(thrown, id, nowMs), greeting)
+    throw resumeError(thrown, id, nowMs)
   })
   if (method === 'session/load') await waitForReplay(agent, id, signal)
   agent.sessions.set(id, { costUsd: undefined, model: { ...readModel(unchecked(answer)), usual } })
