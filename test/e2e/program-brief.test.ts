@@ -56,6 +56,23 @@ test('RT-17 RT-7 where files cannot be used the program is told why, and a calle
   assert.ok(!JSON.stringify(body.steps).includes(folder))
 })
 
+test('RT-3 RT-17 the history that a client sent with its first message is still there at the second', async (t) => {
+  const platform = await startPlatformFor(t)
+  const agent = await platform.exec('cat', { runtime_config: { format: 'json' } })
+  const ask = async (text: string, metadata: object) => {
+    const message = { messageId: text, contextId: 'c', role: 'ROLE_USER', parts: [{ text }] }
+    const { body } = await platform.rpc(agent, 'SendMessage', { message, metadata })
+    return JSON.parse(replyText(body.result.task) ?? '').history as { role: string; content: string }[]
+  }
+  const elsewhere = Array.from({ length: 12 }, (_, n) => ({ role: n % 2 === 0 ? 'user' : 'agent', text: `elsewhere ${n}` }))
+  const texts = (history: { content: string }[]) => history.slice(0, 12).map(({ content }) => content)
+  const expected = elsewhere.map(({ text }) => text)
+  const first = await ask('one', { history: elsewhere })
+  assert.deepEqual([first.length, texts(first), first[1]?.role], [12, expected, 'assistant'])
+  const second = await ask('two', {})
+  assert.deepEqual([second.length, texts(second), second[12]], [14, expected, { role: 'user', content: 'one' }])
+})
+
 test('RT-17 an exec agent with pass_meta is told of its peers and asks one with `a2a`', async (t) => {
   const platform = await startPlatformFor(t)
   const lead = await platform.exec('cat "$MOLECULE_SYSTEM_PROMPT_FILE"; a2a delegate shouter "hello"', {
