@@ -157,7 +157,7 @@ test('CV-3 the form offers every runtime, keeps the choice while versions arrive
   assert.deepEqual([made.runtime, made.model, made.runtime_config.url], ['openai', 'llama3.2', 'http://127.0.0.1:9/v1'])
 })
 
-test('CV-3 CN-6 the connect command works on another machine: it has the public URL, and says how to get the program', async (t) => {
+test('CV-3 CN-1 the connect command works on another machine: it has the public URL, and says how to get the program', async (t) => {
   const platform = await startPlatformFor(t, { args: ['--public-url', 'https://molecule.example'] })
   // The link has the public name, which only this test knows.
   const page = await openPage(t, platform, { role: 'none', hash: new URL(await makeLoginLink(platform)).hash })

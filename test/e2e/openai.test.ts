@@ -9,7 +9,7 @@ import { waitUntil } from '../harness/wait.ts'
 const endpoint = await startChatEndpoint()
 after(() => endpoint.stop())
 
-test('AG-9 RT-3 RT-13 the platform keeps the history, shows the usage, and enforces the hourly limit', async () => {
+test('AG-9 RT-3 RT-13 CL-8 the platform keeps the history, shows the usage, and enforces the hourly limit until it is raised', async () => {
   const platform = await startPlatform()
   try {
     const { status, body } = await platform.request('POST', '/workspaces', {
