@@ -5,7 +5,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { createFakeProgram } from '../fakes/agents/fake-program.ts'
+import { startsOf } from '../fakes/agents/claude-harness.ts'
+import { CLAUDE_LOGGED_IN, createFakeProgram } from '../fakes/agents/fake-program.ts'
 import type { ChatService } from '../fakes/chat-service.ts'
 import { startLineService } from '../fakes/line-service.ts'
 import { runCommand, startCommand } from '../harness/command.ts'
@@ -144,6 +145,39 @@ test('GW-1 AG-15 at each start the environment is the whole truth, and what the 
   assert.deepEqual([third.runtime, third.model, third.runtime_config], ['mock', undefined, {}])
   for (const name of ['ALLOWED_TOOLS', 'BACKEND_MODEL'])
     assert.match(third.err, new RegExp(`the backend mock does not support ${name}`))
+})
+
+test('GW-1 AG-16 unless it is told otherwise the gateway runs claude with 25 steps, which asks; bypass is set by PERMISSION and warned of', async (t) => {
+  const { service, home } = await setUp(t)
+  const claude = createFakeProgram('claude')
+  const env = {
+    ...CLAUDE_LOGGED_IN,
+    // claude refuses bypass as root without it.
+    IS_SANDBOX: '1',
+    MOLECULE_HOME: home,
+    LINE_API_URL: service.apiUrl,
+    LINE_CHANNEL_TOKEN: service.token,
+    LINE_ALLOWED_USERS: 'ada',
+    WORKING_DIR: home,
+    BACKEND_CLI_PATH: claude.path,
+  }
+  const place = service.newPlace('direct')
+  const run = async (more: Record<string, string>) => {
+    const answered = service.written(place).length
+    const command = startCommand(t, ['gateway'], { env: { ...env, ...more } })
+    await command.waitForOutput(/Let them in/)
+    service.say({ place, author: ADA, text: 'hello' })
+    await waitUntil(() => service.written(place).length > answered)
+    process.kill(JSON.parse(readFileSync(join(home, 'platform.json'), 'utf8')).pid, 'SIGTERM')
+    return { err: (await command.ended()).err, argv: startsOf(claude).at(-1)?.argv.join(' ') ?? '' }
+  }
+  const bypass = await run({ PERMISSION: 'bypass' })
+  assert.match(bypass.argv, /--dangerously-skip-permissions/)
+  assert.match(bypass.err, /claude-code uses every tool without asking, because PERMISSION is bypass/)
+  const plain = await run({})
+  assert.match(plain.argv, /--max-turns 25 .*--permission-mode default --permission-prompt-tool stdio/)
+  assert.doesNotMatch(plain.argv, /--dangerously-skip-permissions/)
+  assert.doesNotMatch(plain.err, /without asking/)
 })
 
 test('GW-1 the gateway runs by environment alone; a bad number warns, and a second start keeps its workspace', async (t) => {

@@ -96,6 +96,8 @@ async function setUp(started: StartedPlatform, settings: NamedSettings): Promise
   for (const name of ignored) log.warn({}, `the backend ${backend} does not support ${name} and ignores it`)
   const platform = createPlatformClient(started)
   const { model, permission, ...others } = options
+  if (permission === 'bypass')
+    log.warn({}, `the backend ${backend} uses every tool without asking, because PERMISSION is bypass`)
   const body = { runtime: backend, working_dir: workingDir }
   const existing = (await platform.listWorkspaces()).find(({ name }) => name === WORKSPACE_NAME)
   const change = {
