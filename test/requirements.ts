@@ -60,7 +60,7 @@ export const requirements: readonly Requirement[] = [
     'npm run test:agents; tools of a test server, not of our MCP server',
   ),
   built('AG-15', 'an option that a backend cannot honour causes a warning'),
-  built('AG-16', 'permission modes ask, allowed_tools and bypass', "all except the gateway's setting and the badge"),
+  built('AG-16', 'permission modes ask, allowed_tools and bypass'),
   built('AG-17', 'credentials come by file or variable name and are never shown'),
   built('AG-18', 'the order of model settings, and what happens to model prefixes'),
   built('AG-19', 'one table says how each failure of each CLI is treated'),

@@ -1,5 +1,6 @@
 /** What a card says about its workspace: the dot, one banner at most, and one line with its state and its counts. */
 import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
+import { printableName } from '../../../src/printable.ts'
 import type { ShownWorkspace } from '../api/shown-workspace.ts'
 import type { DotState } from '../ui/dot.tsx'
 import { beginSentence } from '../ui/sentence.ts'
@@ -104,6 +105,12 @@ const join = (...parts: readonly string[]): string => parts.filter(Boolean).join
 
 /** The card in one line: `paused · A message failed for good`. */
 export const lineOf = ({ note, banner, left }: CardState): string => (banner ? join(note, banner.text) : left)
+
+/** What a card leaves out or cuts off, for a mouse that rests on it. */
+export function hintOf({ name, runtime, model, limits = [] }: WorkspaceSummary, { banner, left }: CardState): string {
+  const agent = model ? `${runtime}, ${printableName(model)}` : runtime
+  return [name, agent, banner?.text ?? left, ...limits.map(beginSentence)].filter(Boolean).join('\n')
+}
 
 /** The whole card in a sentence, for screen readers. */
 export function labelOf({ name, limits }: WorkspaceSummary, { word, banner }: CardState): string {

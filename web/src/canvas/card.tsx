@@ -1,16 +1,19 @@
-/** The card of one workspace on the map. The whole card is one button; its menu lies above it. */
+/**
+ * The card of one workspace on the map. The whole card is one button, which has its title too: nothing else on the card
+ * feels the mouse. Its menu lies above it.
+ */
 import { Handle, type Node, type NodeProps, Position } from '@xyflow/react'
 import { memo } from 'react'
 import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
 import { useWantedFocus } from '../app/focus.ts'
 import { goTo } from '../app/route.ts'
+import { PERMISSION_SENTENCES, permissionOf } from '../panel/config/permission-sentences.ts'
 import { Chip } from '../ui/chip.tsx'
 import { classNames } from '../ui/class-names.ts'
 import { Dot } from '../ui/dot.tsx'
-import { beginSentence } from '../ui/sentence.ts'
 import { RunningTime, Time } from '../ui/time.tsx'
 import { useCardWorkspace } from './card-source.ts'
-import { type CardState, cardStateOf, labelOf } from './card-state.ts'
+import { type CardState, cardStateOf, hintOf, labelOf } from './card-state.ts'
 import { WorkspaceMenu } from './workspace-menu.tsx'
 
 /** The workspace itself is not here: see `card-source.ts`. */
@@ -52,6 +55,7 @@ function WorkspaceCard({ id, data: { isChosen, isTarget, isTabStop } }: NodeProp
         data-card={workspace.id}
         tabIndex={isTabStop ? 0 : -1}
         aria-label={labelOf(workspace, state)}
+        title={hintOf(workspace, state)}
         aria-current={isChosen}
         className="absolute inset-0 rounded-card"
         onClick={() => goTo({ workspaceId: workspace.id })}
@@ -80,12 +84,10 @@ function CardContent({ workspace, state }: { readonly workspace: WorkspaceSummar
     <div className="pointer-events-none flex min-h-0 flex-1 flex-col">
       <div className="flex shrink-0 items-center gap-2">
         <Dot state={dot} />
-        <span title={workspace.name} className="min-w-0 flex-1 truncate font-[650] text-[15px] leading-5">
-          {workspace.name}
-        </span>
+        <span className="min-w-0 flex-1 truncate font-[650] text-[15px] leading-5">{workspace.name}</span>
         <Permission workspace={workspace} />
-        {workspace.limits ? <Chip title={workspace.limits.map(beginSentence).join('\n')}>limited</Chip> : null}
-        <Chip mono className="max-w-24" title={workspace.runtime}>
+        {workspace.limits ? <Chip>limited</Chip> : null}
+        <Chip mono className="max-w-24">
           {workspace.runtime}
         </Chip>
       </div>
@@ -104,17 +106,17 @@ function CardContent({ workspace, state }: { readonly workspace: WorkspaceSummar
   )
 }
 
-function Permission({ workspace: { permission } }: { readonly workspace: WorkspaceSummary }) {
-  return permission === 'bypass' ? <Chip title="It never asks before it acts">never asks</Chip> : null
+function Permission({ workspace }: { readonly workspace: WorkspaceSummary }) {
+  if (permissionOf(workspace) !== 'bypass') return null
+  const [badge] = PERMISSION_SENTENCES.bypass
+  return <Chip>{badge}</Chip>
 }
 
 function Counts({ state: { left, right, answeredAt } }: { readonly state: CardState }) {
   if (!(left || right || answeredAt)) return null
   return (
     <p className="mt-auto flex shrink-0 justify-between gap-2 text-faint text-time">
-      <span title={left} className="min-w-0 truncate">
-        {left}
-      </span>
+      <span className="min-w-0 truncate">{left}</span>
       <span className="shrink-0">
         {right === '' && answeredAt !== undefined ? (
           <>
@@ -132,7 +134,6 @@ function Banner({ kind, text, since }: NonNullable<CardState['banner']>) {
   return (
     <p
       data-banner={kind}
-      title={text}
       className={classNames(
         'mt-2 flex shrink-0 gap-2 rounded-button border px-2.5 py-1.5 text-second leading-[18px]',
         kind === 'working'

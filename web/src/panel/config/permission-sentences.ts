@@ -17,9 +17,9 @@ export function permissionOf({
   permission,
   runtime_config: config,
 }: PermissionOf): AgentPermission | undefined {
-  if (!canAsk(runtime)) return undefined
   const chosen = permission ?? config?.['permission']
   if (chosen === 'bypass') return 'bypass'
+  if (!canAsk(runtime)) return undefined
   // A process for each message cannot wait for a person.
   return chosen === 'allowed_tools' || config?.['mode'] === 'oneshot' ? 'allowed_tools' : 'ask'
 }

@@ -13,7 +13,7 @@ import { CopyButton } from '../../ui/code-block.tsx'
 import { Dot } from '../../ui/dot.tsx'
 import { Section } from '../../ui/section.tsx'
 import { Time } from '../../ui/time.tsx'
-import { PERMISSION_SENTENCES } from '../config/permission-sentences.ts'
+import { PERMISSION_SENTENCES, permissionOf } from '../config/permission-sentences.ts'
 import type { TabProps } from '../tab.ts'
 import { DeadLetters } from './dead-letters.tsx'
 import { Tokens } from './tokens.tsx'
@@ -49,14 +49,15 @@ function Presence({ workspace }: TabProps) {
   )
 }
 
-function PermissionBadge({ workspace: { id, permission } }: TabProps) {
+function PermissionBadge({ workspace }: TabProps) {
+  const permission = permissionOf(workspace)
   if (permission === undefined) return null
   const [badge, sentence] = PERMISSION_SENTENCES[permission]
   return (
     <p className="flex flex-wrap items-center gap-2 text-second text-soft">
       <Chip>{badge}</Chip>
       {sentence}
-      <a href={writePlace({ workspaceId: id, tab: 'config' })} className="rounded-tag text-accent">
+      <a href={writePlace({ workspaceId: workspace.id, tab: 'config' })} className="rounded-tag text-accent">
         Change it in Config
       </a>
     </p>
