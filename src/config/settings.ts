@@ -210,7 +210,10 @@ const GATEWAY_VARIABLES: readonly { readonly name: string; readonly text: string
   { name: 'ALLOWED_TOOLS', text: '`gateway`: tools that need no permission, comma-separated' },
   { name: 'WORKING_DIR', text: '`gateway`: folder the agent works in (the current one)' },
   { name: 'QUERY_TIMEOUT_MS', text: '`gateway`: how long the agent may be silent, in milliseconds (300000)' },
-  { name: 'PERMISSION', text: '`gateway`: what the agent may do without asking: ask (the default), allowed_tools or bypass' },
+  {
+    name: 'PERMISSION',
+    text: '`gateway`: what the agent may do without asking: ask (the default), allowed_tools or bypass',
+  },
   ...['DISCORD', 'TELEGRAM', 'LINE'].flatMap((service) => [
     { name: `${service}_ALLOWED_USERS`, text: '`gateway`: ids of people who need no pairing, comma-separated' },
     {

@@ -64,7 +64,10 @@ test('RT-3 RT-17 the history that a client sent with its first message is still 
     const { body } = await platform.rpc(agent, 'SendMessage', { message, metadata })
     return JSON.parse(replyText(body.result.task) ?? '').history as { role: string; content: string }[]
   }
-  const elsewhere = Array.from({ length: 12 }, (_, n) => ({ role: n % 2 === 0 ? 'user' : 'agent', text: `elsewhere ${n}` }))
+  const elsewhere = Array.from({ length: 12 }, (_, n) => ({
+    role: n % 2 === 0 ? 'user' : 'agent',
+    text: `elsewhere ${n}`,
+  }))
   const texts = (history: { content: string }[]) => history.slice(0, 12).map(({ content }) => content)
   const expected = elsewhere.map(({ text }) => text)
   const first = await ask('one', { history: elsewhere })
