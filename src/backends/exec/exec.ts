@@ -22,7 +22,7 @@ export const exec: BackendDefinition = {
   name: 'exec',
   summary: 'run a shell command for each message: text on stdin, reply on stdout',
   options: {
-    cmd: 'the command, run by /bin/sh -c (cmd.exe /c on Windows); required',
+    cmd: 'the command, run by /bin/sh -c; required',
     timeout: 'how long the command may take, e.g. 300ms, 2m30s, or none (60s)',
     pass_meta: 'true: MOLECULE_WORKSPACE_ID, _CALLER_ID, _MESSAGE_ID, _TASK_ID, _METHOD in its environment (false)',
     format: 'text: stdin is the text of the message; json: the whole request as one line of JSON (text)',

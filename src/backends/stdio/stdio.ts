@@ -37,7 +37,7 @@ export const stdio: BackendDefinition = {
   name: 'stdio',
   summary: 'one program that keeps running: one line of JSON-RPC a message on stdin, one line a reply on stdout',
   options: {
-    cmd: 'the command, run by /bin/sh -c (cmd.exe /c on Windows); required',
+    cmd: 'the command, run by /bin/sh -c; required',
     timeout: 'how long a reply may take, e.g. 30s, 5m, or none (5m)',
   },
   reportsTools: false,
