@@ -189,6 +189,8 @@ export interface BackendDefinition {
    * as it is (engine/files/program-brief.ts).
    */
   readonly readsBrief?: boolean
+  /** It has no use for a system prompt and memories, so none are read for its turns. */
+  readonly ignoresPrompt?: boolean
   /** The agent keeps no session, so each turn needs the earlier messages. Costs one query a turn. */
   readonly usesHistory?: boolean
   /** The agent remembers a conversation in a session of its own. A turn without one gets the stored conversation. */

@@ -61,10 +61,12 @@ export async function wireBackends({ config, log, environment }: WireBackendsOpt
   const backendTraits = {
     startsNothing: (runtime: string) => find(runtime)?.startsNothing === true,
     keepsSessions: (runtime: string) => find(runtime)?.keepsSessions === true,
-    usesHistory: (runtime: string) => find(runtime)?.usesHistory === true,
+    // An adapter that only a bridge has is no backend of this platform: it gets what it may need.
+    usesHistory: (runtime: string) => find(runtime) === undefined || find(runtime)?.usesHistory === true,
+    readsPrompt: (runtime: string) => find(runtime)?.ignoresPrompt !== true,
     runsCommands: (runtime: string) => find(runtime)?.runsCommands === true,
     readsBrief: (runtime: string) => find(runtime)?.readsBrief === true,
-    // A runtime that is no backend of this platform is not metered here.
+    // One of a bridge alone is not metered: it may be free.
     isMetered: (runtime: string) => find(runtime) !== undefined && find(runtime)?.isFree !== true,
   }
   return {

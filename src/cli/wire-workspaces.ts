@@ -54,6 +54,8 @@ export interface WireWorkspacesOptions {
   readonly usesHistory?: (runtime: string) => boolean
   /** True for a backend whose agent keeps sessions of its own; default: none. */
   readonly keepsSessions?: (runtime: string) => boolean
+  /** True for a backend that has a use for the system prompt and the memories; default: none. */
+  readonly readsPrompt?: (runtime: string) => boolean
   /** True for a backend whose turns cost money; default: none. */
   readonly isMetered?: (runtime: string) => boolean
   /** True for an agent that can run commands; default: none. */
@@ -85,7 +87,8 @@ const NONE = () => false
 
 export function wireWorkspaces(parts: WireWorkspacesOptions): WiredWorkspaces {
   const { store, clock } = parts
-  const { usesHistory = NONE, keepsSessions = NONE, isMetered = NONE, runsCommands = NONE, readsBrief = NONE } = parts
+  const { usesHistory = NONE, keepsSessions = NONE, isMetered = NONE, runsCommands = NONE } = parts
+  const { readsBrief = NONE, readsPrompt = NONE } = parts
   const homes = createHomes(parts.dataDir)
   const configs = createWorkspaceConfigs({ ...parts, homes })
   const briefing: (lease: Lease, bridge?: BriefedBridge) => Promise<Brief> = createBriefMaker({
@@ -93,7 +96,7 @@ export function wireWorkspaces(parts: WireWorkspacesOptions): WiredWorkspaces {
     homes,
     configs,
   })
-  const prompted = withSystemPrompt(briefing, { store, homes, isMetered, runsCommands, readsBrief })
+  const prompted = withSystemPrompt(briefing, { store, homes, readsPrompt, runsCommands, readsBrief })
   const logins = createLogins({ ...parts, homes, check: parts.checkLogin ?? (() => undefined) })
   const remembering = withEarlierConversation(withHistory(prompted, { store, usesHistory }), { store, keepsSessions })
   const limits = createLimits(parts)
@@ -101,7 +104,7 @@ export function wireWorkspaces(parts: WireWorkspacesOptions): WiredWorkspaces {
   const workspaces = createWorkspaces({ store, homes, configs })
   const memories = createMemories({ store, find: workspaces.get })
   const schedules = createSchedules({ store, nowMs: () => clock.nowMs() })
-  const recalling = withRecall(remembering, { memories, isMetered, readsBrief })
+  const recalling = withRecall(remembering, { memories, readsPrompt, readsBrief })
   const budgeted = parts.checkBudget === undefined ? recalling : withBudgetCheck(recalling, parts.checkBudget)
   const brief = withTurnLimit(budgeted, { store, clock, isMetered })
   return {

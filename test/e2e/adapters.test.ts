@@ -39,6 +39,24 @@ function addPadding(dataDir: string, dependencies: Record<string, string> | unde
   return folder
 }
 
+/** An adapter without a paid model that answers with what it has got beside the message. */
+function addTeller(dataDir: string, name: string): void {
+  const folder = join(dataDir, 'adapters', name)
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module', main: 'teller.js' }))
+  writeFileSync(
+    join(folder, 'teller.js'),
+    `async function* run({ systemPrompt, recalled, history = [] }) {
+      const text = JSON.stringify({ prompt: systemPrompt, recalled, messages: history.length })
+      yield { type: 'done', parts: [{ text }], finality: 'completed' }
+    }
+    export const backend = {
+      name: '${name}', summary: 'tells', options: {}, reportsTools: false, isFree: true, usesHistory: true,
+      create: () => ({ name: '${name}', validate: async () => ({ ok: true }), run, close: async () => undefined }),
+    }`,
+  )
+}
+
 /** A package on this disk, so that npm needs no registry. */
 function addPackage(dataDir: string, script = ''): string {
   const folder = join(dataDir, 'packages', 'left-pad')
@@ -172,6 +190,30 @@ test('RT-10 CN-1 BK-8 an adapter runs on a bridge, an unknown name lists it, and
   const second = await startBridge(t, { ...start, args: moody })
   assert.match(second.output(), /warning: the backend parrot has no option "colour"/)
   assert.equal(replyText(await platform.send(workspace.id, 'again')), 'again')
+})
+
+test('RT-10 RT-1 an adapter gets system prompt, memories and history, on the platform and on a bridge that alone has it', async (t) => {
+  const dataDir = temporaryDir(t)
+  const home = temporaryHome(t)
+  for (const folder of [dataDir, home]) addTeller(folder, folder === home ? 'far' : 'near')
+  const platform = await startPlatformFor(t, { dataDir })
+  const near = await platform.request('POST', '/workspaces', { name: 'Near', runtime: 'near', role: 'Tells' })
+  const far = await createExternalWorkspace(platform, { role: 'Tells' })
+  await startBridge(t, { url: platform.url, workspace: far, home, args: ['--backend', 'far'] })
+  for (const id of [near.body.id, far.id]) {
+    const put = await fetch(`${platform.url}/workspaces/${id}/files/system-prompt.md`, {
+      method: 'PUT',
+      headers: { authorization: `Bearer ${platform.token}` },
+      body: 'You are short.',
+    })
+    assert.ok(put.ok, await put.text())
+    await platform.request('POST', `/workspaces/${id}/memories`, { text: 'the tea is green' })
+    const ask = async () => JSON.parse(replyText(await platform.send(id, 'tea?', { contextId: 'c' })) ?? '')
+    const first = await ask()
+    assert.deepEqual([first.prompt, first.messages], ['You are short.\n\nYour role: Tells', 0])
+    assert.match(first.recalled, /the tea is green/)
+    assert.equal((await ask()).messages, 2)
+  }
 })
 
 test('RT-10 GW-1 an adapter answers behind the gateway; an unknown name ends it and lists the adapters', async (t) => {

@@ -36,6 +36,7 @@ export const a2a: BackendDefinition = {
   startsNothing: true,
   reportsTools: false,
   isFree: true,
+  ignoresPrompt: true,
   create: (options, context) => createA2a(readEndpoint(options, context.environment), context),
 }
 

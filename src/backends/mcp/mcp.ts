@@ -32,7 +32,7 @@ export const mcp: BackendDefinition = {
   summary: 'each message is one call of one tool of an MCP server',
   options: {
     tool: 'the name of the tool; required',
-    command: 'the server as a command, run by /bin/sh -c (cmd.exe /c on Windows); set this or url',
+    command: 'the server as a command, run by /bin/sh -c; set this or url',
     url: 'the server as a URL (Streamable HTTP); set this or command',
     argument: 'the argument that gets the text (the first required string argument of the tool, else its first)',
     arguments: 'the arguments as a JSON object; {{text}} is replaced by the text',
@@ -43,6 +43,7 @@ export const mcp: BackendDefinition = {
   },
   reportsTools: false,
   isFree: true,
+  ignoresPrompt: true,
   create: (options, context) => createMcp(readMcpSettings(options, context.environment), context),
 }
 

@@ -33,6 +33,7 @@ export const mock: BackendDefinition = {
   startsNothing: true,
   reportsTools: true,
   isFree: true,
+  ignoresPrompt: true,
   create: (options, context) => createMock(readSettings(options), context),
 }
 

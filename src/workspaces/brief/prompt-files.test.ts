@@ -33,7 +33,7 @@ async function setUp(t: TestContext) {
     withSystemPrompt(async () => ({ ...PLAIN, ...brief }), {
       store: { ...store, read },
       homes,
-      isMetered: (runtime) => runtime !== 'exec',
+      readsPrompt: (runtime) => runtime !== 'mock',
       runsCommands: (runtime) => runtime !== 'chat',
       readsBrief: (runtime) => runtime === 'program',
     })
@@ -66,7 +66,7 @@ test('RT-1 the prompt is the file, the role, the peers and the appended files, i
     ['what it does', 'Your role: ~', ...files].join('\n\n'),
     'an agent that runs no commands cannot ask its peers',
   )
-  assert.equal(await promptOf(make({ runtime: 'exec', systemPrompt: 'lead' })), 'lead', 'no model reads it')
+  assert.equal(await promptOf(make({ runtime: 'mock', systemPrompt: 'lead' })), 'lead', 'it has no use for it')
 })
 
 test('RT-1 without files, role and peers the prompt is empty; a folder in the place of a file is none', async (t) => {

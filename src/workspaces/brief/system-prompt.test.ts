@@ -32,7 +32,7 @@ function setUp(t: TestContext) {
     withSystemPrompt(async () => brief, {
       store: { ...store, read },
       homes,
-      isMetered: () => true,
+      readsPrompt: () => true,
       runsCommands: () => true,
       readsBrief: () => false,
     })

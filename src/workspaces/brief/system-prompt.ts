@@ -29,26 +29,25 @@ const CACHED_FILES_MAX = 1000
 export interface SystemPromptOptions {
   readonly store: Store
   readonly homes: Homes
-  /** Whether turns of that backend may call a model, which reads the prompt. */
-  readonly isMetered: (runtime: string) => boolean
+  /** Whether that backend has a use for the prompt. */
+  readonly readsPrompt: (runtime: string) => boolean
   /** Whether the agent can run `a2a`, and so can ask its peers. */
   readonly runsCommands: (runtime: string) => boolean
   /** Whether it is a program that reads the prompt, and perhaps can ask its peers. */
   readonly readsBrief: (runtime: string) => boolean
 }
 
-/** Returns the same brief function; the brief of a model agent gets the whole system prompt instead of the role. */
+/** Returns the same brief function; the brief gets the whole system prompt instead of the role. */
 export function withSystemPrompt<K extends { readonly workspaceId: string }, B>(
   makeBrief: (key: K, bridge?: B) => Promise<Brief>,
-  { store, homes, isMetered, runsCommands, readsBrief }: SystemPromptOptions,
+  { store, homes, readsPrompt, runsCommands, readsBrief }: SystemPromptOptions,
 ): (key: K, bridge?: B) => Promise<Brief> {
   const read = createFileReader()
   const teamOf = createTeam(store)
   const peersOf = createPeersText()
   return async (key, bridge) => {
     const brief = await makeBrief(key, bridge)
-    const isProgram = readsBrief(brief.runtime)
-    if (!isProgram && !isMetered(brief.runtime)) return brief
+    if (!readsPrompt(brief.runtime)) return brief
     const id = key.workspaceId
     const fileOf = (name: string, bytesMax: number) => read(join(homes.path(id), name), bytesMax)
     const role = brief.systemPrompt
@@ -58,7 +57,7 @@ export function withSystemPrompt<K extends { readonly workspaceId: string }, B>(
       runsCommands(brief.runtime) ? peersOf(id, await teamOf(id)) : '',
       ...APPENDED_FILES.map((name) => withHeading(name, fileOf(name, APPENDED_BYTES_MAX))),
     ]
-    const peers = isProgram ? peersOf(id, await teamOf(id)) : ''
+    const peers = readsBrief(brief.runtime) ? peersOf(id, await teamOf(id)) : ''
     return { ...brief, systemPrompt: parts.filter((part) => part !== '').join('\n\n'), ...(peers !== '' && { peers }) }
   }
 }

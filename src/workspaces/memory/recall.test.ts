@@ -64,7 +64,7 @@ async function recall(given: { found?: Memory[]; newest?: Memory[]; brief?: Part
   }
   const makeBrief = withRecall(async () => ({ ...PLAIN, ...brief }), {
     memories,
-    isMetered: (runtime) => runtime === 'model',
+    readsPrompt: (runtime) => runtime === 'model',
     readsBrief: (runtime) => runtime === 'program',
   })
   const letter = letterTo('ws_1')

@@ -15,8 +15,8 @@ const CHARACTERS_MAX = 8192
 
 export interface RecallOptions {
   readonly memories: Pick<Memories, 'namespacesOf' | 'search' | 'list' | 'writersOf'>
-  /** Whether turns of that backend may call a model, which reads the memories. */
-  readonly isMetered: (runtime: string) => boolean
+  /** Whether that backend has a use for the memories. */
+  readonly readsPrompt: (runtime: string) => boolean
   /** Whether it is a program that gets the memories in every turn: it has no session that would know them. */
   readonly readsBrief: (runtime: string) => boolean
 }
@@ -29,11 +29,11 @@ interface RecallKey {
 /** Returns the same brief function; the brief of a conversation's first turn gets what the workspace remembers. */
 export function withRecall<K extends RecallKey, B>(
   makeBrief: (key: K, bridge?: B) => Promise<Brief>,
-  { memories, isMetered, readsBrief }: RecallOptions,
+  { memories, readsPrompt, readsBrief }: RecallOptions,
 ): (key: K, bridge?: B) => Promise<Brief> {
   return async (key, bridge) => {
     const brief = await makeBrief(key, bridge)
-    const isNeeded = readsBrief(brief.runtime) || (isMetered(brief.runtime) && isFirstTurn(brief))
+    const isNeeded = readsBrief(brief.runtime) || (readsPrompt(brief.runtime) && isFirstTurn(brief))
     if (!isNeeded) return brief
     const found = await recall(key, memories)
     if (found.length === 0) return brief
