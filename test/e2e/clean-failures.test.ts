@@ -27,6 +27,7 @@ console.error(plant)
 if (process.argv.includes('--version')) console.log('9.9.9')
 else if (form === 'garbage') console.log('this is not JSON at all: ' + plant)
 else if (form === 'exit') { console.log(plant); process.exitCode = 3 }
+else if (form === 'stderr') process.exitCode = 3
 else if (form === 'result') console.log(JSON.stringify({ type: 'result', subtype: 'success', is_error: true, result: plant }))
 else if (process.argv.includes('exec') && form === 'retry') {
   const retry = { type: 'error', message: 'Reconnecting... 1/1 (' + plant + ')' }
@@ -95,7 +96,8 @@ const SUBJECTS: readonly Subject[] = [
   { runtime: 'openclaw', form: 'garbage' },
   ...['rpc', 'exit', 'garbage', 'retry'].map((form) => ({ runtime: 'acp', form })),
   ...['exit', 'rpc', 'reply'].map((form) => ({ runtime: 'stdio', form })),
-  { runtime: 'exec', form: 'exit' },
+  // Its stdout is the reply, and is streamed.
+  { runtime: 'exec', form: 'stderr' },
   ...['rpc', 'tool', 'exit'].map((form) => ({ runtime: 'mcp', form })),
   ...['400', '401', '500', 'text', 'stream'].map((form) => ({ runtime: 'openai', form })),
   ...['500', 'text', 'error'].map((form) => ({ runtime: 'a2a', form })),
@@ -119,7 +121,7 @@ describe('RT-7 what people see of a failure', () => {
       writeFile(join(dataDir, 'adapters', 'leaky', name), text, { mode: 0o600 })
     await adapter('index.js', ADAPTER)
     await adapter('package.json', JSON.stringify({ name: 'leaky', type: 'module', main: 'index.js' }))
-    for (const form of ['garbage', 'exit', 'rpc', 'result', 'retry', 'reply', 'tool']) {
+    for (const form of ['garbage', 'exit', 'stderr', 'rpc', 'result', 'retry', 'reply', 'tool']) {
       await writeFile(join(folder, `agent-${form}`), PROGRAM)
       await chmod(join(folder, `agent-${form}`), 0o755)
     }
