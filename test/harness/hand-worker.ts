@@ -21,6 +21,8 @@ export interface HandWorker {
 }
 
 const HOST = 'by-hand'
+/** Each waits for a second where nothing comes. */
+const POLLS_MAX = 30
 
 export async function createHandWorker(platform: PlatformUnderTest, workspace: object): Promise<HandWorker> {
   const made = await platform.request('POST', '/workspaces', { name: 'Ada', runtime: 'external', ...workspace })
@@ -35,12 +37,13 @@ export async function createHandWorker(platform: PlatformUnderTest, workspace: o
   // biome-ignore lint/suspicious/noExplicitAny: directives are answers of the platform
   const waiting: any[] = []
   const nextDirective = async (isWanted: (directive: (typeof waiting)[number]) => boolean) => {
-    for (;;) {
+    for (let polls = 0; polls < POLLS_MAX; polls++) {
       const index = waiting.findIndex(isWanted)
       if (index >= 0) return waiting.splice(index, 1)[0]
       const poll = { bridge: HOST, host: HOST, leases_max: 8, holding, wait_ms: 1000 }
       waiting.push(...(await call('lease', poll)).handouts)
     }
+    return assert.fail('no directive came to the worker')
   }
   /** The asks that have their answer: the platform repeats an answer until the turn has settled. */
   const answered = new Set<string>()
