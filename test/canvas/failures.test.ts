@@ -129,6 +129,8 @@ test('CV-14 a browser whose notifications throw, as on Android, keeps its page a
   await page.getByRole('button', { name: 'Notify me' }).click()
   await page.getByText('This browser does not let a page notify you.').waitFor()
   await page.keyboard.press('Escape')
+  // Behind an open dialog nothing takes a key.
+  await page.getByRole('dialog').waitFor({ state: 'hidden' })
   await box.fill('ask me')
   await box.press('Enter')
   await (await worker.lease()).ask('may I?', { tool: 'Bash', subject: 'ls' })
