@@ -13,6 +13,8 @@ const DELAY_MS_MAX = 60_000
 export interface RetryOptions {
   readonly clock: Clock
   readonly triesMax?: number
+  /** Default: every error that is marked retryable. */
+  readonly isRetryable?: (error: MoleculeError) => boolean
   /** On abort there is no further try; the last failure goes to the caller. */
   readonly signal?: AbortSignal
   /** Called before each wait. */
@@ -20,12 +22,12 @@ export interface RetryOptions {
 }
 
 export async function withRetries<T>(work: () => Promise<T>, options: RetryOptions): Promise<T> {
-  const { clock, triesMax = TRIES_MAX, onRetry, signal } = options
+  const { clock, triesMax = TRIES_MAX, onRetry, signal, isRetryable = ({ retryable }) => retryable } = options
   for (let tries = 1; ; tries++) {
     try {
       return await work()
     } catch (thrown) {
-      if (!(thrown instanceof MoleculeError) || !thrown.retryable || tries >= triesMax) throw thrown
+      if (!(thrown instanceof MoleculeError) || !isRetryable(thrown) || tries >= triesMax) throw thrown
       const delayMs = delayBefore(thrown, tries)
       onRetry?.(thrown, delayMs)
       await sleep(clock, delayMs, signal)

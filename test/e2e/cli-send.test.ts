@@ -172,6 +172,40 @@ describe('molecule agent send and molecule task', () => {
     }
   })
 
+  test('CL-2 RE-1 a message whose acceptance was never confirmed is sent again after the restart, or its id is named', async (t) => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'molecule-send-'))
+    let doomed = await startPlatform({ dataDir })
+    const args = ['--port', new URL(doomed.url).port]
+    const send = (...more: string[]) =>
+      startCommand(t, ['agent', 'send', 'echo', 'hello', ...more], {
+        env: { MOLECULE_HOME: dataDir, MOLECULE_API_URL: doomed.url },
+      })
+    try {
+      await doomed.exec('cat', { name: 'echo' })
+      await doomed.stop()
+      // It stores the message and ends before it answers.
+      const env = { MOLECULE_CRASH_AT: 'admitted' }
+      doomed = await startPlatform({ dataDir, args, env })
+      const patient = send()
+      await patient.waitForErrors(/\nwaiting up to 10 min for the platform; then the message is sent again\n/)
+      doomed = await startPlatform({ dataDir, args })
+      const { code, out, err } = await patient.ended()
+      assert.deepEqual([code, out], [0, 'hello\n'], err)
+      await doomed.stop()
+      doomed = await startPlatform({ dataDir, args, env })
+      const gaveUp = await send('--reconnect', '100ms').ended()
+      assert.equal(gaveUp.code, 1)
+      const named = /error: .*; echo may have the message: ".*molecule task show ([\w-]+)" shows it then\n$/
+      const messageId = named.exec(gaveUp.err)?.[1] ?? ''
+      doomed = await startPlatform({ dataDir, args })
+      const found = await runCommand(['task', 'show', messageId], { env: { MOLECULE_HOME: dataDir } })
+      assert.match(found.out, /hello/, gaveUp.err + found.err)
+    } finally {
+      await doomed.dispose()
+      await rm(dataDir, { recursive: true, force: true })
+    }
+  })
+
   test('CL-7 task list shows the last tasks of one workspace or of all; show and cancel take every id', async () => {
     const id = await platform.exec('cat', { name: 'listed' })
     await platform.exec('cat', { name: 'unlisted' })

@@ -17,7 +17,13 @@ import type { CommandContext } from '../command-context.ts'
 import { attachFiles } from '../files/attach-files.ts'
 import { answerFilesOf, SAVE_FOLDER, saveAnswerFiles } from '../files/save-files.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
-import { type WaitForTaskOptions, waitForTask } from '../platform/send-and-wait.ts'
+import {
+  mayHaveArrived,
+  type SendThroughOutageOptions,
+  sendThroughOutage,
+  type WaitForTaskOptions,
+  waitForTask,
+} from '../platform/send-and-wait.ts'
 import { EXIT_INTERRUPTED, ExitError } from '../run-program.ts'
 import { shellQuoted } from '../terminal/own-command.ts'
 import { type Progress, withProgress } from '../terminal/progress.ts'
@@ -44,28 +50,25 @@ export interface AgentSendOptions {
 const RECONNECT_MS = 10 * 60_000
 
 export async function send(context: CommandContext, options: AgentSendOptions): Promise<void> {
-  const { workspace, wait } = options
+  const { workspace, wait, reconnectMs = RECONNECT_MS } = options
   const message = await toMessage(context, options)
   const platform = context.platform()
   const workspaceId = await resolveWorkspaceId(platform, workspace)
-  const sendMessage = (progress?: Progress, signal?: AbortSignal) =>
-    withRetries(() => platform.sendMessage(workspaceId, message, { wait: false, ...(signal && { signal }) }), {
-      clock: systemClock,
-      ...(signal && { signal }),
-      onRetry: (error) => progress?.update(`retrying: ${error.message}`),
-    })
+  const sent: SentMessage = { workspace, message }
+  const sendMessage = (signal: AbortSignal) => platform.sendMessage(workspaceId, message, { wait: false, signal })
   if (!wait) {
-    const task = await sendMessage()
+    const task = await untilInterrupted(context, sent, (signal) =>
+      withRetries(() => sendMessage(signal), { clock: systemClock, signal }),
+    )
     return await context.show(task, () => `${task.id}\n`)
   }
-  const sent: { taskId?: string } = {}
-  const ended = await untilInterrupted(context, { workspace, message, sent }, (signal) =>
+  const ended = await untilInterrupted(context, sent, (signal) =>
     withProgress(context.terminal, `waiting for ${workspace}`, async (progress) => {
-      const task = await sendMessage(progress, signal)
+      const { onRefused, onOpen, onOutage } = createWaitReports(context, { sent, progress, reconnectMs })
+      const outages = { onOutage, reconnectMs, clock: systemClock, signal }
+      const task = await sendThroughOutage(() => sendMessage(signal), { ...outages, onRefused })
       sent.taskId = task.id
-      const { reconnectMs = RECONNECT_MS } = options
-      const reports = createWaitReports(context, { workspace, taskId: task.id, progress, reconnectMs })
-      return await waitForTask({ platform, workspaceId, task, ...reports, reconnectMs, clock: systemClock, signal })
+      return await waitForTask({ platform, workspaceId, task, onOpen, ...outages })
     }),
   )
   // The reads of the wait leave the history out, which has the attached files again.
@@ -91,14 +94,14 @@ async function toMessage({ terminal }: CommandContext, options: AgentSendOptions
 interface SentMessage {
   readonly workspace: string
   readonly message: Message
-  /** Has the task once the platform has admitted the message. */
-  readonly sent: { readonly taskId?: string }
+  /** Set once the platform has admitted the message. */
+  taskId?: string
 }
 
 /** On Ctrl-C, or when the platform stays away, the user learns how to find the task, which continues. */
 async function untilInterrupted<T>(
   { terminal, command }: CommandContext,
-  { workspace, message, sent }: SentMessage,
+  sent: SentMessage,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const stop = new AbortController()
@@ -108,9 +111,9 @@ async function untilInterrupted<T>(
   try {
     return await work(stop.signal)
   } catch (thrown) {
-    const { taskId } = sent
+    const { taskId, workspace, message } = sent
     const find = `"${command} task show ${taskId ?? message.messageId}"`
-    if (!stop.signal.aborted) throw withTask(thrown, taskId === undefined ? undefined : { workspace, find })
+    if (!stop.signal.aborted) throw withTask(thrown, { sent, find })
     terminal.err(
       taskId === undefined
         ? `interrupted before ${workspace} had the message for sure; ${find} finds it\n`
@@ -124,34 +127,48 @@ async function untilInterrupted<T>(
   }
 }
 
-/** A wait that failed is not a task that failed: the platform has the task and goes on with it when it runs again. */
-function withTask(thrown: unknown, task: { readonly workspace: string; readonly find: string } | undefined): unknown {
-  if (task === undefined || !(thrown instanceof MoleculeError)) return thrown
+/**
+ * A wait that failed is not a task that failed: the platform has the task and goes on with it when it runs again. A send
+ * whose answer is missing may have arrived.
+ */
+function withTask(thrown: unknown, { sent, find }: { readonly sent: SentMessage; readonly find: string }): unknown {
+  if (!(thrown instanceof MoleculeError)) return thrown
+  const { workspace, taskId } = sent
+  if (taskId === undefined && !mayHaveArrived(thrown)) return thrown
+  const advice =
+    taskId === undefined
+      ? `${workspace} may have the message: ${find} shows it then`
+      : `${workspace} still has the message: ${find} shows its state and its answer`
   const { code, message, retryable, details } = thrown
-  const text = `${message}; ${task.workspace} still has the message: ${task.find} shows its state and its answer`
-  return new MoleculeError(code, text, { retryable, details, cause: thrown })
+  return new MoleculeError(code, `${message}; ${advice}`, { retryable, details, cause: thrown })
 }
 
 /** A task that begins at once has a reason to wait for a moment, which says nothing. */
 const REASON_AFTER_MS = 500
 
 interface WaitReportsOptions {
-  readonly workspace: string
-  readonly taskId: string
+  readonly sent: SentMessage
   readonly progress: Progress
   readonly reconnectMs: number
 }
 
-/** Shows why the task waits, as the platform words it, and outages of the platform. The first such line names the task. */
+type WaitReports = Pick<WaitForTaskOptions, 'onOpen' | 'onOutage'> & Pick<SendThroughOutageOptions, 'onRefused'>
+
+/** Shows why the task waits, as the platform words it, and outages of the platform. The first such line of a task names it. */
 function createWaitReports(
   { command, withOwnCommand }: CommandContext,
-  { workspace, taskId, progress, reconnectMs }: WaitReportsOptions,
-): Pick<WaitForTaskOptions, 'onOpen' | 'onOutage'> {
+  { sent, progress, reconnectMs }: WaitReportsOptions,
+): WaitReports {
+  const { workspace } = sent
   const startMs = systemClock.monotonicMs()
-  const task = `the task is ${taskId}; "${command} task show ${taskId}" shows it`
   let isReported = false
+  let isTaskNamed = false
   const report = (text: string) => {
-    if (!isReported) progress.print(task)
+    const { taskId } = sent
+    if (!isTaskNamed && taskId !== undefined) {
+      progress.print(`the task is ${taskId}; "${command} task show ${taskId}" shows it`)
+      isTaskNamed = true
+    }
     isReported = true
     progress.update(text)
   }
@@ -166,8 +183,10 @@ function createWaitReports(
     },
     onOutage(error) {
       progress.print(withOwnCommand(error.message))
-      report(`waiting up to ${formatWait(reconnectMs)} for the platform; ${workspace} keeps the message`)
+      const kept = sent.taskId === undefined ? 'then the message is sent again' : `${workspace} keeps the message`
+      report(`waiting up to ${formatWait(reconnectMs)} for the platform; ${kept}`)
     },
+    onRefused: (error) => progress.update(`retrying: ${withOwnCommand(error.message)}`),
   }
 }
 

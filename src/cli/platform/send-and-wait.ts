@@ -74,18 +74,44 @@ function createPatientSend(send: () => Promise<Task>, retry: RetryOptions): () =
   }
 }
 
-export interface WaitForTaskOptions {
+interface OutageOptions {
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  /** How long the platform may be away, each time. */
+  readonly reconnectMs: number
+  /** Called once when the platform goes away, with the reason. */
+  readonly onOutage: (error: MoleculeError) => void
+}
+
+export interface SendThroughOutageOptions extends OutageOptions {
+  /** Called when the platform takes no message now, because a queue is full, before the message is sent again. */
+  readonly onRefused: (error: MoleculeError) => void
+}
+
+/**
+ * Sends a message, also through a restart of the platform. A message that is sent again with its id starts no second task.
+ * A platform that refuses it for now is asked only a few times.
+ */
+export async function sendThroughOutage(
+  send: () => Promise<Task>,
+  { onRefused, ...options }: SendThroughOutageOptions,
+): Promise<Task> {
+  const { clock, signal } = options
+  const retry = { clock, signal, isRetryable: isRefusal, onRetry: onRefused }
+  return await withRetries(() => throughOutage(send, { ...options, isOutage: mayHaveArrived }), retry)
+}
+
+const isRefusal = ({ code }: MoleculeError): boolean => code === 'queue_full' || code === 'too_many_requests'
+
+/** After this failure of a send it is not known whether the platform has the message. */
+export const mayHaveArrived = (error: MoleculeError): boolean => error.retryable && !isRefusal(error)
+
+export interface WaitForTaskOptions extends OutageOptions {
   readonly platform: PlatformClient
   readonly workspaceId: string
   readonly task: Task
-  readonly clock: Clock
-  readonly signal: AbortSignal
-  /** Receives the task, without its history, each time that it was read and has not ended. */
+  /** Receives the task, without its history, each time that it was read and has not ended; so the platform is back. */
   readonly onOpen: (task: Task) => void
-  /** How long the platform may be away, each time. */
-  readonly reconnectMs: number
-  /** Called once when the platform goes away, with the reason. `onOpen` says that it is back. */
-  readonly onOutage: (error: MoleculeError) => void
 }
 
 /** The first delay between two reads. It grows with the age of the wait, so a long task costs few reads. */
@@ -113,17 +139,23 @@ export async function waitForTask(options: WaitForTaskOptions): Promise<Task> {
 
 const waitInterrupted = () => new MoleculeError('canceled', 'the wait was interrupted')
 
-/** Repeats a read while the platform is away. Not with exponential backoff: a person waits for the moment it is back. */
+/** Repeats a call while the platform is away. Not with exponential backoff: a person waits for the moment it is back. */
 async function throughOutage<T>(
-  read: () => Promise<T>,
-  { clock, signal, reconnectMs, onOutage }: WaitForTaskOptions,
+  call: () => Promise<T>,
+  {
+    clock,
+    signal,
+    reconnectMs,
+    onOutage,
+    isOutage = ({ retryable }) => retryable,
+  }: OutageOptions & { readonly isOutage?: (error: MoleculeError) => boolean },
 ): Promise<T> {
   const startMs = clock.monotonicMs()
   for (let tries = 1; ; tries++) {
     try {
-      return await read()
+      return await call()
     } catch (thrown) {
-      if (!(thrown instanceof MoleculeError) || !thrown.retryable) throw thrown
+      if (!(thrown instanceof MoleculeError) || !isOutage(thrown)) throw thrown
       if (clock.monotonicMs() - startMs >= reconnectMs) throw thrown
       if (tries === 1) onOutage(thrown)
     }
