@@ -1,9 +1,11 @@
 /** `molecule chat` shows its conversation live: what another window, an agent, a schedule and the platform say, by name. */
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { startRemoteAgent } from '../fakes/remote-agent/start.ts'
-import { BIN, openTerminal } from '../harness/command.ts'
+import { BIN, openTerminal, runCommand } from '../harness/command.ts'
 import { type PlatformUnderTest, sendWithoutWaiting, startPlatform } from '../harness/platform.ts'
 
 const CTRL_C = '\u0003'
@@ -90,6 +92,27 @@ describe('molecule chat shows what others say', () => {
     typing.type(`${JSON.stringify({ transport: 'http', calls })}\r`)
     await typing.waitForScreen(/\nreporter › half of it is done\n.*The message is shown/s)
     await typing.leave()
+  })
+
+  test('CL-5 a chat that opens while two messages run or wait shows the answers of both', async (t) => {
+    const gate = join(platform.dataDir, 'gate')
+    await platform.exec(`text=$(cat); until [ -e ${gate}-$text ]; do sleep 0.1; done; echo "did $text"`, {
+      name: 'queued',
+    })
+    for (const text of ['first', 'second']) {
+      const sent = await runCommand(['agent', 'send', 'queued', text, '--async', '--context', 'terminal'], {
+        env: env(),
+      })
+      assert.equal(sent.code, 0, sent.err)
+    }
+    const typing = openTerminal(t, ['chat', 'queued'], env())
+    await typing.waitForScreen(/you › first\nyou › second\n· you talk to queued.*\n· the last message is still running/)
+    await writeFile(`${gate}-first`, '')
+    await typing.waitForScreen(/queued › did first\n/)
+    await writeFile(`${gate}-second`, '')
+    await typing.waitForScreen(/did second\n+you ›$/)
+    typing.type(CTRL_D)
+    assert.equal(await typing.ended(), 0)
   })
 
   test('CL-5 a question that came by another way is answered by the next message', async (t) => {

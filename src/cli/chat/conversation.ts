@@ -190,12 +190,13 @@ async function readHistory(stored: StoredConversation, state: ChatState, command
   const page = await stored.read(HISTORY_MESSAGES_MAX)
   state.since = page?.seq
   const messages: ChatHistoryMessage[] = []
+  const last = page?.messages.at(-1)
   for (const message of page?.messages ?? []) {
-    // Also of the last one, which may still run: the chat follows it.
-    state.told.set(message.id, { hasEnded: true })
+    // The chat follows the last one. The answer of an earlier one that is still open comes as news.
+    state.told.set(message.id, { hasEnded: message === last || !isOpen(message) || isQuestion(message) })
     messages.push(...historyOf(message, await stored.speakerOf(message), command))
   }
-  return { messages, last: page?.messages.at(-1) }
+  return { messages, last }
 }
 
 type RetryUntilDone = <T>(work: () => Promise<T>) => Promise<T>
