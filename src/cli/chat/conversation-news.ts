@@ -7,6 +7,7 @@ import type { ActivityView, PlatformClient } from '../../client/platform-client.
 import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import { printable, printableName } from '../../printable.ts'
+import { sleep } from '../../wait.ts'
 import { followActivity } from '../platform/follow-activity.ts'
 import {
   answerTextOf,
@@ -79,21 +80,27 @@ export async function* followNews(options: NewsOptions, signal: AbortSignal): As
     const { type, task_id: taskId } = entry
     if (type === MESSAGE_TO_USER) yield saidToUser(entry)
     if (type !== 'status' || taskId === undefined || isFollowed(taskId) || foreign.has(taskId)) continue
-    const found = await unlessAway(options.stored.ofTask(taskId))
-    if (found?.messages.length === 0) foreign.add(taskId)
+    const found = await throughOutage(() => options.stored.ofTask(taskId), clock, signal)
+    if (found === undefined) return
+    if (found.messages.length === 0) foreign.add(taskId)
     if (foreign.size > TOLD_MAX) foreign.clear()
-    for (const message of found?.messages ?? []) yield* newsOf(message, { ...options, ...found })
+    for (const message of found.messages) yield* newsOf(message, { ...options, ...found })
   }
 }
 
-/** Undefined while the platform is away: the next event of the task reads again. */
-async function unlessAway<T>(reading: Promise<T>): Promise<T | undefined> {
-  try {
-    return await reading
-  } catch (thrown) {
-    if (thrown instanceof MoleculeError && thrown.retryable) return undefined
-    throw thrown
+const RETRY_MS = 500
+
+/** Repeats a read while the platform is away: the event may be the last one of its task. Undefined on abort. */
+async function throughOutage<T>(read: () => Promise<T>, clock: Clock, signal: AbortSignal): Promise<T | undefined> {
+  while (!signal.aborted) {
+    try {
+      return await read()
+    } catch (thrown) {
+      if (!(thrown instanceof MoleculeError) || !thrown.retryable) throw thrown
+      await sleep(clock, RETRY_MS, signal)
+    }
   }
+  return undefined
 }
 
 const saidToUser = ({ text = '' }: ActivityView): ChatNews => ({ type: 'said', from: 'agent', text, files: [] })
