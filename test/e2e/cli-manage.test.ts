@@ -5,12 +5,15 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { CLAUDE_LOGGED_IN, createFakeProgram } from '../fakes/agents/fake-program.ts'
-import { BIN, openTerminal, type RunCommandOptions, runCommand } from '../harness/command.ts'
+import { BIN, openProgramAtTerminal, openTerminal, type RunCommandOptions, runCommand } from '../harness/command.ts'
 import { type PlatformUnderTest, sendWithoutWaiting, startPlatform, startPlatformFor } from '../harness/platform.ts'
 import { temporaryDir } from '../harness/process-harness.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 const { path: claude } = createFakeProgram('claude')
+
+/** Ctrl-U. After a Ctrl-C the terminal drops what is typed at once. */
+const CLEAR_LINE = '\u0015'
 
 describe('managing a platform from the command line', () => {
   let platform: PlatformUnderTest
@@ -215,7 +218,7 @@ describe('managing a platform from the command line', () => {
     writeFileSync(join(folder, 'team.yaml'), '')
     await succeed('workspace', 'create', 'finished', '--runtime', 'mock')
     const script = `eval "$(molecule completion bash)"
-      offer() { COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); _molecule; local IFS=,; echo "\${COMPREPLY[*]}"; }
+      offer() { COMP_LINE="$*"; COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); _molecule; local IFS=,; echo "\${COMPREPLY[*]}"; }
       offer molecule workspace create x --runtime ope
       offer molecule workspace set finished max_
       offer molecule workspace set fini
@@ -250,6 +253,33 @@ describe('managing a platform from the command line', () => {
     ])
     for (const shell of ['zsh', 'fish'])
       assert.ok((await succeed('completion', shell)).includes(`${BIN}/a2a complete --`))
+  })
+
+  test('CL-8 at a prompt of bash, Tab completes the value behind the = of a setting or an option', async (t) => {
+    const folder = temporaryDir(t)
+    mkdirSync(join(folder, 'sources'))
+    await succeed('workspace', 'create', 'settable', '--runtime', 'mock')
+    const typing = openProgramAtTerminal(t, ['bash', '--norc', '--noprofile', '-i'], {
+      PATH: `${BIN}:${process.env['PATH']}`,
+      MOLECULE_HOME: platform.dataDir,
+      MOLECULE_API_URL: platform.url,
+      PWD: folder,
+      PS1: '> ',
+      TERM: 'dumb',
+    })
+    typing.type('eval "$(molecule completion bash)"\r')
+    await typing.waitForScreen(/\n> ?$/)
+    const complete = async (line: string, completed: RegExp) => {
+      typing.type(`${line}\t`)
+      await typing.waitForScreen(completed)
+      typing.type(CLEAR_LINE)
+      await typing.waitForScreen(/\n> ?$/)
+    }
+    await complete('molecule workspace set settable role= runtime=moc', /role= runtime=mock ?$/)
+    await complete('molecule workspace set settable parent=settab', /parent=settable ?$/)
+    await complete('molecule workspace set settable working_dir=sou', /working_dir=sources\/?$/)
+    await complete('molecule workspace create x --runtime=opencl', /--runtime=openclaw ?$/)
+    await complete('molecule workspace set settable max_a', /max_attempts=$/)
   })
 })
 

@@ -189,7 +189,7 @@ describe('the commands of molecule', () => {
   test('CL-1 bash completes commands, options and names of workspaces', async () => {
     await succeed('workspace', 'create', 'completable', '--runtime', 'mock')
     const script = `eval "$(molecule completion bash)"
-      offer() { COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); _molecule; echo "\${COMPREPLY[*]}"; }
+      offer() { COMP_LINE="$*"; COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); _molecule; echo "\${COMPREPLY[*]}"; }
       offer molecule wor
       offer molecule workspace ins
       offer molecule workspace create x --ro

@@ -19,6 +19,8 @@ interface Places {
   readonly names: readonly string[]
   readonly runtimes: readonly string[]
   readonly settings: readonly string[]
+  /** The word at the cursor, as far as it is typed. */
+  readonly typed: string
   /** The shell offers its files, or only its folders. */
   askForFiles(kind: 'file' | 'folder'): void
 }
@@ -43,10 +45,13 @@ export async function printCompletions(
   let directive = ShellCompDirective.ShellCompDirectiveNoFileComp
   // The library sets it to "no files" before it prints it.
   Object.defineProperty(root, 'directive', { get: () => directive, set: () => undefined })
+  const takesSetting = named.registeredArguments.some((argument) => argument.name() === 'setting')
   const places: Places = {
     names: wantsWorkspace(named) ? await workspaceNames(openPlatform) : [],
-    runtimes: named.options.some(({ long }) => RUNTIME_OPTIONS.has(long ?? '')) ? await runtimeNames() : [],
-    settings: named.registeredArguments.some((argument) => argument.name() === 'setting') ? await settingKeys() : [],
+    runtimes:
+      takesSetting || named.options.some(({ long }) => RUNTIME_OPTIONS.has(long ?? '')) ? await runtimeNames() : [],
+    settings: takesSetting ? await settingKeys() : [],
+    typed: words.at(-1) ?? '',
     askForFiles(kind) {
       const { ShellCompDirectiveDefault: files, ShellCompDirectiveFilterDirs: folders } = ShellCompDirective
       directive = kind === 'file' ? files : folders
@@ -99,14 +104,25 @@ function offerFor(given: string | undefined, choices: readonly string[] | undefi
   return (offer: Offer): void => {
     const files = FILE_WORDS[word]
     if (files !== undefined) places.askForFiles(files)
-    for (const value of choices ?? valuesOf(word, places)) offer(value, '')
+    for (const value of choices ?? (word === 'setting' ? offerSetting(places) : valuesOf(word, places)))
+      offer(value, '')
   }
 }
 
-function valuesOf(word: string, { names, runtimes, settings }: Places): readonly string[] {
+/** What the value of a setting is, as the places of a command line are named. */
+const SETTING_WORDS: Readonly<Record<string, string>> = { runtime: 'runtime', parent: 'workspace' }
+
+/** The keys, or the values of the key before a `=`. The library compares only what is behind the `=`. */
+function offerSetting(places: Places): readonly string[] {
+  const [key = '', value] = places.typed.split('=', 2)
+  if (value === undefined) return places.settings
+  if (key === 'working_dir') places.askForFiles('folder')
+  return valuesOf(SETTING_WORDS[key] ?? '', places)
+}
+
+function valuesOf(word: string, { names, runtimes }: Places): readonly string[] {
   if (word === 'workspace') return names
-  if (word === 'runtime') return runtimes
-  return word === 'setting' ? settings : []
+  return word === 'runtime' ? runtimes : []
 }
 
 /** The innermost command that the words name. */
