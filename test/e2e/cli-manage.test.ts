@@ -193,6 +193,7 @@ describe('managing a platform from the command line', () => {
   })
 
   test('CL-8 usage shows today and the days, by workspace, and names a cost that is not known', async () => {
+    assert.match(await succeed('usage'), /^today \$0\.00 \(no turns\); last 7 days \$0\.00 \(no turns\); days/)
     const body = { name: 'spender', runtime: 'claude-code', runtime_config: { bin: claude } }
     const { id } = (await platform.request('POST', '/workspaces', body)).body
     await platform.send(id, 'hello')

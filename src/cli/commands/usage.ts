@@ -63,7 +63,8 @@ function renderPlatform({ table }: CommandContext, report: PlatformUsageView, da
 const headOf = ({ days, total }: Pick<WorkspaceUsageView, 'days' | 'total'>, wanted: number): string => {
   const period = wanted === 1 ? '' : `; last ${wanted} days ${costText(total)} (${turnsText(total)})`
   const today = todayOf(days)
-  return `today ${today === undefined ? '$0.00 (no turns)' : `${costText(today)} (${turnsText(today)})`}${period}; days begin at 00:00 UTC\n`
+  const spent = today === undefined ? '$0.00 (no turns)' : `${costText(today)} (${turnsText(today)})`
+  return `today ${spent}${period}; days begin at 00:00 UTC\n`
 }
 
 const todayOf = (days: readonly Day[]): Day | undefined => days.find(({ day }) => day === dayOf(Date.now()))
@@ -75,7 +76,7 @@ const withToday = <Report extends { readonly days: readonly Day[] }>(report: Rep
   ...report,
 })
 
-const turnsText = ({ turns }: Pick<Sum, 'turns'>): string => (turns === 1 ? '1 turn' : `${turns} turns`)
+const turnsText = ({ turns }: Pick<Sum, 'turns'>): string => (turns === 1 ? '1 turn' : `${turns || 'no'} turns`)
 
 /** `unknown` where no turn reported its cost. */
 function costText({ turns, cost_usd: costUsd, unknown_cost_turns: unknownTurns }: Sum): string {
