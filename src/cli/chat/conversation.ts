@@ -92,8 +92,10 @@ const WITHOUT_HISTORY = { historyLength: 0 } as const
 /** Practically endless: the user decides how long to wait for the platform. */
 const TRIES_MAX = 100_000
 
-export function openConversation(options: ConversationOptions): ChatConversation {
-  const { client, workspaceId, contextId, clock, onUnreachable } = options
+export function openConversation(given: ConversationOptions): ChatConversation {
+  const outages = reportOutagesOnce(given.onUnreachable)
+  const options = { ...given, onUnreachable: outages.report }
+  const { client, workspaceId, contextId } = options
   const state: ChatState = {
     running: undefined,
     waitingTask: undefined,
@@ -103,10 +105,9 @@ export function openConversation(options: ConversationOptions): ChatConversation
     told: createToldMessages(),
   }
   const stored = openStoredConversation(options)
-  const retryUntilDone: RetryUntilDone = (work) =>
-    withRetries(work, { clock, triesMax: TRIES_MAX, onRetry: onUnreachable, signal: state.giveUp.signal })
+  const retryUntilDone = createRetry(options.clock, outages, () => state.giveUp.signal)
   const run = (followed: FollowedTask, signal: AbortSignal) =>
-    runTurn({ ...options, ...followed, state, retryUntilDone }, signal)
+    runTurn({ ...options, ...followed, state, retryUntilDone, onReachable: outages.end }, signal)
   const endOfLog = async () =>
     (await retryUntilDone(() => client.activity(workspaceId, { since: 0, limit: 1, newest: true }))).next
   return {
@@ -162,6 +163,33 @@ export function openConversation(options: ConversationOptions): ChatConversation
   }
 }
 
+interface OutageReports {
+  report(error: MoleculeError): void
+  end(): void
+}
+
+/** Prevents the same note at each retry of an outage. It ends with the first call that succeeds. */
+function reportOutagesOnce(onUnreachable: ConversationOptions['onUnreachable']): OutageReports {
+  let isReported = false
+  return {
+    report(error: MoleculeError) {
+      if (!isReported) onUnreachable(error)
+      isReported = true
+    },
+    end() {
+      isReported = false
+    },
+  }
+}
+
+function createRetry(clock: Clock, { report, end }: OutageReports, giveUp: () => AbortSignal): RetryUntilDone {
+  return async (work) => {
+    const done = await withRetries(work, { clock, triesMax: TRIES_MAX, onRetry: report, signal: giveUp() })
+    end()
+    return done
+  }
+}
+
 interface ChatState {
   /** The task that is followed. */
   running: string | undefined
@@ -211,16 +239,19 @@ interface FollowedTask {
 interface RunTurnOptions extends ConversationOptions, FollowedTask {
   readonly state: ChatState
   readonly retryUntilDone: RetryUntilDone
+  /** Called with each event of the turn. */
+  readonly onReachable: () => void
 }
 
 /** Every event of the turn, then the rest of the answer from the stored task. */
 async function* runTurn(running: RunTurnOptions, signal: AbortSignal): AsyncIterable<ChatEvent> {
-  const { client, workspaceId, task, whole, state, retryUntilDone } = running
+  const { client, workspaceId, task, whole, state, retryUntilDone, onReachable } = running
   state.running = task.id
   let shown = ''
   const reasons = watchReasons(running)
   try {
     for await (const event of watchTask({ ...running, taskId: task.id }, signal)) {
+      onReachable()
       reasons.sawEvent(event)
       if (event.type === 'again') shown = ''
       if (event.type === 'text') shown += event.delta
