@@ -43,7 +43,8 @@ export function createProcessHarness(t: TestContext, options: Partial<ProcessesO
 
 export function temporaryDir(t: TestContext): string {
   const dir = mkdtempSync(join(tmpdir(), 'molecule-test-'))
-  t.after(() => rmSync(dir, { recursive: true, force: true }))
+  // A process that the test ends later may still write a file meanwhile: then the folder is not empty at the first try.
+  t.after(() => rmSync(dir, { recursive: true, force: true, maxRetries: 10 }))
   return dir
 }
 
