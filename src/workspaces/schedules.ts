@@ -141,8 +141,12 @@ export function createSchedules({ store, nowMs }: { readonly store: Store; reado
 
 type Times = Pick<ScheduleDraft, 'cron' | 'timeZone'>
 
-/** The first time of new times. Refuses times that never come, such as a 30 February. */
+/** The first time of new times. Refuses a date, which the library takes too, and times that never come, as 30 February. */
 export async function firstTime(times: Times, afterMs: number): Promise<number> {
+  const fields = fieldsOf(times.cron)
+  if (fields.length !== CRON_FIELDS.length && !NICKNAME.test(times.cron)) {
+    throw unusableTimes(times.cron, `it has ${fields.length} ${fields.length === 1 ? 'field' : 'fields'}, not 5`)
+  }
   const nextAtMs = await nextTime(times, afterMs)
   if (nextAtMs !== undefined) return nextAtMs
   const message = `the times "${times.cron}" never come: no date fits the pattern`
@@ -153,23 +157,40 @@ export async function firstTime(times: Times, afterMs: number): Promise<number> 
 export async function nextTime({ cron, timeZone }: Times, afterMs: number): Promise<number | undefined> {
   requireTimeZone(timeZone)
   const { Cron } = await import('croner')
+  const parse = (pattern: string) => new Cron(pattern, { timezone: timeZone, mode: '5-part' })
   try {
-    const job = new Cron(cron, { timezone: timeZone, mode: '5-part' })
-    return job.nextRun(new Date(afterMs))?.getTime()
-  } catch (thrown) {
-    const message = `the times "${cron}" cannot be used: ${cronProblem(cron, thrown as Error)}; ${CRON_ADVICE}`
-    throw new MoleculeError('invalid_request', message, { details: { path: 'cron' }, cause: thrown })
+    return parse(cron).nextRun(new Date(afterMs))?.getTime()
+  } catch (cause) {
+    throw unusableTimes(cron, wrongField(cron, parse), cause)
   }
 }
 
-const CRON_ADVICE = 'the fields are minute, hour, day of the month, month and day of the week, such as "30 9 * * 1-5"'
+const CRON_FIELDS = ['a minute', 'an hour', 'a day of the month', 'a month', 'a day of the week']
+const CRON_ADVICE =
+  'the fields are minute (0-59), hour (0-23), day of the month (1-31), month (1-12) and day of the week (0-7), such as "30 9 * * 1-5" or "*/10 * * * *"'
+const NICKNAME = /^\s*@(yearly|annually|monthly|weekly|daily|midnight|hourly)\s*$/i
 
-function cronProblem(cron: string, { message }: Error): string {
-  const fields = cron.trim().split(/\s+/).length
-  if (fields !== 5) return `it has ${fields} ${fields === 1 ? 'field' : 'fields'}, not 5`
-  const reason = message.replace(/^Cron\w*: /, '').replace(/\.$/, '')
-  return reason.charAt(0).toLowerCase() + reason.slice(1)
+const fieldsOf = (cron: string): string[] => cron.trim().split(/\s+/)
+
+/** Names the field as it was typed. The library counts days and months from 0 and says neither. */
+function wrongField(cron: string, parse: (pattern: string) => unknown): string {
+  const fields = fieldsOf(cron)
+  const wrong = fields.findIndex((_, index) => {
+    try {
+      parse(fields.map((field, at) => (at === index ? field : '*')).join(' '))
+      return false
+    } catch {
+      return true
+    }
+  })
+  return wrong < 0 ? 'it is no pattern of times' : `${JSON.stringify(fields[wrong])} is not ${CRON_FIELDS[wrong]}`
 }
+
+const unusableTimes = (cron: string, problem: string, cause?: unknown): MoleculeError =>
+  new MoleculeError('invalid_request', `the times "${cron}" cannot be used: ${problem}; ${CRON_ADVICE}`, {
+    details: { path: 'cron' },
+    cause,
+  })
 
 function requireTimeZone(timeZone: string): void {
   try {

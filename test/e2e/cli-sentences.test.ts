@@ -211,7 +211,7 @@ describe('the sentences of the commands', () => {
     [['memory', 'add', 'held', ''], /field "text": must not be empty/],
     [
       ['schedule', 'add', 'held', '61 0 * * *', 'x'],
-      /the times "61 0 \* \* \*" cannot be used: invalid value for minute: 61; the fields are/,
+      /the times "61 0 \* \* \*" cannot be used: "61" is not a minute; the fields are/,
     ],
     [['schedule', 'add', 'held', '0 0 * *', 'x'], /it has 4 fields, not 5/],
     [['schedule', 'add', 'held', '0 0 30 2 *', 'x'], /the times "0 0 30 2 \*" never come/],

@@ -152,7 +152,7 @@ test('SC-1 molecule schedule adds, lists, pauses, runs and removes; wrong times 
   assert.match((await schedule()).out, /paused/)
   assert.equal((await schedule('remove', id)).out, `removed ${id}\n`)
   for (const [cron, zone, reason] of [
-    ['99 * * * *', 'UTC', /the times "99 \* \* \* \*" cannot be used: invalid value for minute: 99;/],
+    ['99 * * * *', 'UTC', /the times "99 \* \* \* \*" cannot be used: "99" is not a minute;/],
     ['* * * * * *', 'UTC', /cannot be used/],
     [
       '0 9 * * *',
