@@ -47,6 +47,7 @@ async function doctor(context: CommandContext, probes: boolean): Promise<void> {
         {
           title: 'found',
           of: ({ text, remedy }) => (remedy === undefined ? text : `${text} -> ${remedy}`),
+          isWrapped: true,
         },
       ],
       'Nothing was checked.',

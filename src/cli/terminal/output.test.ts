@@ -36,7 +36,40 @@ test('CL-8 a table is cut to the width of the terminal, names the cut columns, a
     '',
   ])
   assert.equal(renderTable(rows, wide, { none: 'none', width: 80 }), renderTable(rows, wide, { none: 'none' }))
-  assert.match(renderTable(rows, wide, { none: 'none', width: 10 }), /^ws_0123456789 /m)
+})
+
+test('CL-8 a table fits 80 columns also beside two ids and many columns', () => {
+  const columns = [
+    { title: 'id', of: () => 'ws_01M7RYDKXX624V8X441N0NPKS1', isWhole: true },
+    ...['name', 'runtime', 'status', 'waiting', 'role'].map((title) => ({ title, of: () => 'ten columns' })),
+  ]
+  const table = renderTable([{}], columns, { none: 'none', width: 80 })
+  const [titles = '', line = '', note] = table.split('\n')
+  assert.ok(titles.length <= 80 && line.length <= 80, table)
+  assert.match(line, /^ws_01M7RYDKXX624V8X441N0NPKS1 {2}/)
+  assert.equal(note, 'cut to the width of this terminal: NAME, RUNTIME, STATUS, WAITING, ROLE; -o json shows all')
+})
+
+test('CL-8 a table that is too wide for the terminal is one field a line', () => {
+  const rows = [
+    { id: 'ws_0123456789', text: 'a long text that goes on' },
+    { id: 'ws_1', text: '' },
+  ]
+  assert.equal(
+    renderTable(rows, wide, { none: 'none', width: 22 }),
+    [
+      'ID      ws_0123456789\nSTATUS  idle\nTEXT    a long text t…\n',
+      'ID      ws_1\nSTATUS  idle\ncut to the width of this terminal: TEXT; -o json shows all\n',
+    ].join('\n'),
+  )
+})
+
+test('CL-8 a sentence that says what to do goes on in the next line', () => {
+  const columns = [COLUMNS[0], { title: 'found', of: () => 'not installed -> npm install -g it', isWrapped: true }]
+  assert.equal(
+    renderTable([{ name: 'codex' }], columns as typeof COLUMNS, { none: 'none', width: 24 }),
+    'NAME   FOUND\ncodex  not installed ->\n       npm install -g it\n',
+  )
 })
 
 test('CL-8 letters and emoji of two columns are counted as two, and none is cut in half', () => {

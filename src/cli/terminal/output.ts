@@ -4,7 +4,7 @@
  */
 
 import { withoutControls } from '../../printable.ts'
-import { cutToWidth, widthOf } from './text-width.ts'
+import { cutToWidth, widthOf, wrapToWidth } from './text-width.ts'
 
 export const OUTPUT_FORMATS = ['table', 'json', 'yaml'] as const
 
@@ -21,6 +21,8 @@ export interface Column<T> {
   readonly of: (row: T) => string | number | null | undefined
   /** Never cut: the value is typed again, such as an id. */
   readonly isWhole?: boolean
+  /** Goes on in the next line instead of being cut: a sentence whose end says what to do. */
+  readonly isWrapped?: boolean
 }
 
 export interface TableOptions {
@@ -32,7 +34,7 @@ export interface TableOptions {
 
 /**
  * One line a row under the titles; only the sentence `none` when there are no rows. In a terminal that is too narrow the
- * longest cells are cut with `…`, and a last line names their columns.
+ * longest cells are cut with `…`, and a last line names their columns. Where that is not enough, each row is a block.
  */
 export function renderTable<T>(
   rows: readonly T[],
@@ -45,36 +47,82 @@ export function renderTable<T>(
   if (width === undefined) return alignColumns([titles, ...cells])
   // A cell may hold a message of a megabyte; what is beyond the terminal counts as one column.
   const natural = widthsOf([titles, ...cells.map((row) => row.map((cell) => cutToWidth(cell, width + 1)))])
-  const limits = fitWidths(natural, { columns, width })
-  const shown = cells.map((row) =>
-    row.map((cell, column) => (columns[column]?.isWhole === true ? cell : cutToWidth(cell, limits[column] ?? 0))),
+  const limits = CUT_WIDTHS_MIN.map((min) => fitWidths(natural, { columns, width, min })).find(
+    (fit) => fit !== undefined,
   )
-  const cut = titles.filter((_, column) => (limits[column] ?? 0) < (natural[column] ?? 0))
-  const note = cut.length === 0 ? '' : `cut to the width of this terminal: ${cut.join(', ')}; -o json shows all\n`
-  return `${alignColumns([titles, ...shown])}${note}`
+  if (limits === undefined) return renderRecords(titles, cells, { columns, width })
+  const shown = cells.flatMap((row) => renderRow(row, columns, limits))
+  const cut = titles.filter(
+    (_, column) => !columns[column]?.isWrapped && (limits[column] ?? 0) < (natural[column] ?? 0),
+  )
+  return `${alignColumns([titles, ...shown])}${cutNote(cut)}`
 }
 
-/** A cut cell keeps at least this much, or its title. A table that is still too wide wraps. */
-const CUT_WIDTH_MIN = 12
+const cutNote = (titles: readonly string[]): string =>
+  titles.length === 0 ? '' : `cut to the width of this terminal: ${titles.join(', ')}; -o json shows all\n`
+
+/** A cut cell keeps at least this much, or its title; the second number is for a terminal that is too narrow for the first. */
+const CUT_WIDTHS_MIN = [12, 8]
 const GAP = 2
 
-/** Takes from the widest column first, so that all cut columns end with the same width. */
-function fitWidths(
-  natural: readonly number[],
-  { columns, width }: { readonly columns: readonly Column<never>[]; readonly width: number },
-): readonly number[] {
+interface FitOptions {
+  readonly columns: readonly Column<never>[]
+  readonly width: number
+  readonly min: number
+}
+
+/** Takes from the widest column first, so that all cut columns end with the same width. Undefined: the table is too wide. */
+function fitWidths(natural: readonly number[], { columns, width, min }: FitOptions): readonly number[] | undefined {
   const widths = [...natural]
   const floors = columns.map(({ title, isWhole }, column) =>
-    isWhole === true ? (natural[column] ?? 0) : Math.max(title.length, CUT_WIDTH_MIN),
+    isWhole === true ? (natural[column] ?? 0) : Math.max(title.length, min),
   )
   let over = widths.reduce((sum, one) => sum + one + GAP, -GAP) - width
   for (; over > 0; over--) {
     const spare = widths.map((one, column) => (one > (floors[column] ?? 0) ? one : -1))
     const widest = spare.indexOf(Math.max(...spare))
-    if ((spare[widest] ?? -1) < 0) break
+    if ((spare[widest] ?? -1) < 0) return undefined
     widths[widest] = (widths[widest] ?? 0) - 1
   }
   return widths
+}
+
+/** The lines of a row: one, or more where a cell is wrapped. */
+function renderRow(
+  row: readonly string[],
+  columns: readonly Column<never>[],
+  limits: readonly number[],
+): readonly (readonly string[])[] {
+  const cells = row.map((cell, column) => {
+    const { isWhole, isWrapped } = columns[column] ?? {}
+    const limit = limits[column] ?? 0
+    if (isWhole === true) return [cell]
+    return isWrapped === true ? wrapToWidth(cell, limit) : [cutToWidth(cell, limit)]
+  })
+  const height = Math.max(...cells.map((lines) => lines.length))
+  return Array.from({ length: height }, (_, line) => cells.map((lines) => lines[line] ?? ''))
+}
+
+/** A table that fits no narrower, as one field a line and an empty line between its rows. */
+function renderRecords(
+  titles: readonly string[],
+  rows: readonly (readonly string[])[],
+  { columns, width }: Omit<FitOptions, 'min'>,
+): string {
+  const left = Math.max(...CUT_WIDTHS_MIN, width - GAP - Math.max(...titles.map(widthOf)))
+  const cut = new Set<string>()
+  const records = rows.map((row) =>
+    alignColumns(
+      titles.flatMap((title, column) => {
+        const { isWhole, isWrapped } = columns[column] ?? {}
+        const cell = row[column] ?? ''
+        const shown = isWhole === true || isWrapped === true ? cell : cutToWidth(cell, left)
+        if (shown !== cell) cut.add(title)
+        return cell === '' ? [] : [[title, shown]]
+      }),
+    ),
+  )
+  return `${records.join('\n')}${cutNote([...cut])}`
 }
 
 const widthsOf = (rows: readonly (readonly string[])[]): number[] =>

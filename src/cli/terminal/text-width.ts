@@ -29,3 +29,19 @@ export function cutToWidth(text: string, columns: number): string {
   }
   return text
 }
+
+/** The lines of a text, broken between words where that is possible. */
+export function wrapToWidth(text: string, columns: number): string[] {
+  const lines: string[] = []
+  let line = ''
+  for (const word of text.split(' ')) {
+    const longer = line === '' ? word : `${line} ${word}`
+    if (widthOf(longer) <= columns) {
+      line = longer
+      continue
+    }
+    if (line !== '') lines.push(line)
+    line = word
+  }
+  return [...lines, line]
+}
