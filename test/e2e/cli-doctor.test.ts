@@ -206,7 +206,10 @@ test('CL-8 CL-3 doctor asks the running platform: its PATH and its log-ins count
   agent('claude', 'echo')
   agent('codex', 'echo')
   const alone = await doctor()
-  assert.match(alone.of('agents', 'asked').text, /no platform runs: the PATH and the log-ins of this shell count/)
+  assert.match(
+    alone.of('agents', 'found by').text,
+    /^this shell: its PATH and its log-ins count, because no platform runs$/,
+  )
   const platform = await startPlatform({
     dataDir: env.MOLECULE_HOME,
     env: { ...env, MOLECULE_API_URL: '', CLAUDE_CODE_USE_VERTEX: '1' },
@@ -220,7 +223,7 @@ test('CL-8 CL-3 doctor asks the running platform: its PATH and its log-ins count
       program(name === 'gemini' ? '../shell/gemini' : '../shell/claude', 'echo broken >&2; exit 9')
     }
     const { of, findings } = await doctor([], here)
-    assert.match(of('agents', 'asked').text, /^the running platform at http/)
+    assert.match(of('agents', 'found by').text, /^the running platform at http/)
     assert.match(of('agents', 'claude').text, /speaks as expected; .*Vertex.* pays$/i)
     assert.equal(of('agents', 'claude').verdict, 'ok')
     const codex = of('agents', 'codex')

@@ -6,7 +6,7 @@ import { toMoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
 import type { Part, Task } from '../../protocol/a2a.ts'
 import { abortableOr } from '../../wait.ts'
-import { attachFiles } from '../files/attach-files.ts'
+import { attachFiles, partBytes } from '../files/attach-files.ts'
 import { formatBytes } from '../terminal/output.ts'
 import { shellQuoted } from '../terminal/own-command.ts'
 import type { Terminal } from '../terminal/terminal.ts'
@@ -154,18 +154,20 @@ async function showNews(chat: Chat): Promise<void> {
 /** Files without a text are rarely a whole message: the question comes next. */
 async function holdFiles({ screen, session }: Chat, paths: readonly string[]): Promise<void> {
   try {
-    session.files = [...session.files, ...(await readFiles(screen, paths))]
+    session.files = [...session.files, ...(await readFiles(screen, paths, session.files))]
     screen.note('type your question; Enter alone sends the file without one, Ctrl-C drops it')
   } catch (thrown) {
     screen.note(`${toMoleculeError(thrown).message}; nothing was attached`)
   }
 }
 
-async function readFiles(screen: ChatScreen, paths: readonly string[]): Promise<readonly Part[]> {
-  const files = await attachFiles(paths)
-  for (const { filename, raw = '' } of files) {
-    screen.note(`attached ${filename} (${formatBytes(Buffer.byteLength(raw, 'base64'))})`)
-  }
+async function readFiles(
+  screen: ChatScreen,
+  paths: readonly string[],
+  attached: readonly Part[],
+): Promise<readonly Part[]> {
+  const files = await attachFiles(paths, attached)
+  for (const file of files) screen.note(`attached ${file.filename} (${formatBytes(partBytes(file))})`)
   return files
 }
 
@@ -174,7 +176,7 @@ async function sendMessage(
   { text, files: paths }: Pick<ExpandedLine, 'text' | 'files'>,
 ): Promise<void> {
   try {
-    const files = [...session.files, ...(await readFiles(screen, paths))]
+    const files = [...session.files, ...(await readFiles(screen, paths, session.files))]
     session.files = []
     await turns.run(session.conversation.say({ text, files }, keyboard.leaving))
   } catch (thrown) {

@@ -90,7 +90,7 @@ async function examine(context: CommandContext, probes: boolean, signal: AbortSi
 async function askPlatform(
   context: CommandContext,
 ): Promise<{ readonly seen?: PlatformAgents; readonly finding: Finding }> {
-  const about = { area: 'agents', name: 'asked' }
+  const about = { area: 'agents', name: 'found by' }
   try {
     const agents = await context.platform().listAgents()
     const text = `the running platform at ${context.apiUrl}: its PATH and its log-ins count`
@@ -100,8 +100,10 @@ async function askPlatform(
     }
   } catch (thrown) {
     const { code, message } = toMoleculeError(thrown)
-    const why = code === 'timeout' ? 'no platform runs' : `the platform does not say which agents it sees (${message})`
-    return { finding: { ...about, verdict: 'note', text: `${why}: the PATH and the log-ins of this shell count` } }
+    const why = code === 'timeout' ? 'no platform runs' : `the platform does not say which agents it finds: ${message}`
+    return {
+      finding: { ...about, verdict: 'note', text: `this shell: its PATH and its log-ins count, because ${why}` },
+    }
   }
 }
 

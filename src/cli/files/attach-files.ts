@@ -15,11 +15,15 @@ const RESERVED_BYTES = 512 * 1024
 /** Of all files together; base64 makes four bytes of three. */
 const FILES_BYTES_MAX = Math.floor(((A2A_BODY_BYTES_MAX - RESERVED_BYTES) * 3) / 4)
 
-/** Throws one sentence that names the file if one cannot be read, is no file, or makes the message too large. */
-export async function attachFiles(paths: readonly string[]): Promise<Part[]> {
-  if (paths.length > FILES_MAX) throw new MoleculeError('too_large', `a message takes at most ${FILES_MAX} files`)
+/**
+ * Throws one sentence that names the file if one cannot be read, is no file, or makes the message too large. `attached` are
+ * the files that the message has already; they count.
+ */
+export async function attachFiles(paths: readonly string[], attached: readonly Part[] = []): Promise<Part[]> {
+  if (paths.length + attached.length > FILES_MAX)
+    throw new MoleculeError('too_large', `a message takes at most ${FILES_MAX} files`)
   const parts: Part[] = []
-  let leftBytes = FILES_BYTES_MAX
+  let leftBytes = attached.reduce((left, part) => left - partBytes(part), FILES_BYTES_MAX)
   for (const path of paths) {
     const content = await readFileOf(path, leftBytes)
     leftBytes -= content.length
@@ -32,6 +36,9 @@ export async function attachFiles(paths: readonly string[]): Promise<Part[]> {
   }
   return parts
 }
+
+/** The size of the file in a part. */
+export const partBytes = ({ raw = '' }: Part): number => Buffer.byteLength(raw, 'base64')
 
 async function readFileOf(path: string, bytesMax: number): Promise<Buffer> {
   // O_NONBLOCK: opening a pipe would block.
