@@ -150,7 +150,7 @@ test('a missing answer is retryable and names the platform, and an abort of the 
     code: 'timeout',
     retryable: true,
     details: { url: 'http://p.test' },
-    message: 'the platform at http://p.test cannot be reached (ECONNREFUSED); is "molecule up" running there?',
+    message: 'the platform at http://p.test cannot be reached (ECONNREFUSED); start it there with "molecule up"',
   })
   await assert.rejects(setUp(() => new Response('<html>')).client.version(), { code: 'timeout', retryable: true })
   const stop = new AbortController()
@@ -191,7 +191,7 @@ test('events are read from the given number on; a stream that ends, or is refuse
   const reading = follow(client.events('w/1', 0, never()))
   stream.write('data: {"seq":1,"events":[]}\n\ndata: {"seq":2,"events":[]}\n\n')
   stream.end()
-  const lost = 'the platform at http://p.test cannot be reached (the stream ended); is "molecule up" running there?'
+  const lost = 'the platform at http://p.test cannot be reached (the stream ended); start it there with "molecule up"'
   assert.deepEqual(await reading, [{ seq: 1, events: [] }, { seq: 2, events: [] }, lost])
   assert.deepEqual([asked[0]?.url, asked[0]?.init.redirect], ['http://p.test/workspaces/w%2F1/events', 'error'])
   assert.deepEqual(asked[0]?.headers, { ...JSON_HEADERS, Authorization: 'Bearer secret', 'Last-Event-ID': '0' })
@@ -201,7 +201,7 @@ test('events are read from the given number on; a stream that ends, or is refuse
   await assert.rejects(events[Symbol.asyncIterator]().next(), { code: 'forbidden' })
   assert.deepEqual(refused.asked[0]?.headers, { ...JSON_HEADERS, Authorization: 'Bearer secret' })
   assert.deepEqual(await follow(setUp(() => Promise.reject(new Error('x'))).client.events('w', 1, never())), [
-    'the platform at http://p.test cannot be reached (x); is "molecule up" running there?',
+    'the platform at http://p.test cannot be reached (x); start it there with "molecule up"',
   ])
 })
 

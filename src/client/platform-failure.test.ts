@@ -110,7 +110,7 @@ test('a platform that cannot be reached is named with the cause; a late answer s
     code: 'timeout',
     retryable: true,
     details: { url },
-    message: `the platform at http://p.test cannot be reached (${reason}); is "molecule up" running there?`,
+    message: `the platform at http://p.test cannot be reached (${reason}); start it there with "molecule up"`,
   })
   const coded = Object.assign(new TypeError('fetch failed'), { cause: { code: 'ECONNREFUSED' } })
   assert.deepEqual(shape(platformUnreachable(url, coded, false)), unreachable('ECONNREFUSED'))

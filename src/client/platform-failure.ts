@@ -38,7 +38,7 @@ export function platformUnreachable(url: string, cause: unknown, timedOut: boole
   const reason = (cause as { cause?: { code?: string } }).cause?.code ?? (cause as Error).message
   const message = timedOut
     ? `the platform at ${url} did not answer in time`
-    : `the platform at ${url} cannot be reached (${reason}); is "molecule up" running there?`
+    : `the platform at ${url} cannot be reached (${reason}); start it there with "molecule up"`
   return new MoleculeError('timeout', message, { retryable: true, cause, details: { url } })
 }
 

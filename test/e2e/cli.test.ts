@@ -223,7 +223,7 @@ describe('the commands of molecule', () => {
       [
         ['workspace', 'list', '--api-url', 'http://127.0.0.1:1'],
         1,
-        /cannot be reached .*is "\S+ bin\/molecule up" running there/,
+        /cannot be reached .*start it there with "\S+ bin\/molecule up"/,
         { MOLECULE_ADMIN_TOKEN: 'x' },
       ],
       [['workspace', 'list', '--api-url', 'nowhere'], 2, /--api-url is not an http address/],

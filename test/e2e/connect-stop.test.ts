@@ -82,7 +82,8 @@ test('CN-6 a bridge that cannot reach its platform can be stopped', async (t) =>
   const home = temporaryHome(t)
   const workspace = { id: `ws_${'0'.repeat(26)}`, auth_token: 'secret', connect: '' }
   const bridge = launchBridge(t, { url: 'http://127.0.0.1:9', workspace, home, cmd: 'cat' })
-  await bridge.waitForOutput(/cannot be reached \(.*ECONNREFUSED.*retrying in/)
+  // The command works in the folder of the bridge.
+  await bridge.waitForOutput(/\(.*ECONNREFUSED.*\); start it there with "\S+\/bin\/molecule up"; retrying in/)
   bridge.kill('SIGINT')
   assert.equal(await bridge.ended, 0)
 })

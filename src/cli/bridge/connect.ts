@@ -23,6 +23,7 @@ import { createProcesses } from '../../process/create-processes.ts'
 import { trimEndOf } from '../../trim-end.ts'
 import { NAME_CHARACTERS_MAX } from '../../workspaces/workspace.ts'
 import { openLogFile } from '../data-folder/log-file.ts'
+import { namingOwnCommand, ownProgram } from '../terminal/own-command.ts'
 import { closeNow, drainText, ignoreClosedOutput, listenForStopSignals } from '../terminal/stop-signals.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { type BridgeSettings, requireRunnable, startBridge } from './bridge.ts'
@@ -56,7 +57,8 @@ export interface ConnectOptions {
 /** `--concurrency` refuses more. */
 const CONCURRENCY_MAX = 64
 
-export async function connect(options: ConnectOptions): Promise<void> {
+export async function connect(asked: ConnectOptions): Promise<void> {
+  const options = { ...asked, terminal: namingOwnCommand(asked.terminal, ownProgram(asked.terminal.env)) }
   const home = loadDataDir({ flags: {}, env: options.terminal.env })
   const registry = await findBackends(options.flags.backend, { home, terminal: options.terminal })
   const { settings: given, drainMs } = readSettings(options, registry)

@@ -6,7 +6,7 @@ import { accessSync, constants, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { delimiter, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Environment } from './terminal.ts'
+import type { Environment, Terminal } from './terminal.ts'
 
 const BIN = fileURLToPath(new URL('../../../bin/', import.meta.url))
 const MOLECULE = join(BIN, 'molecule')
@@ -74,6 +74,13 @@ function isOnPath(path = '', name = 'molecule'): boolean {
  */
 export const withOwnCommand = (text: string, command: string): string =>
   text.replaceAll(QUOTED_COMMAND, (_, name: string) => `"${name === 'up' ? withoutUrl(command) : command} ${name}`)
+
+/** A terminal that shows the commands in every text as they are typed here. */
+export const namingOwnCommand = (terminal: Terminal, command: string): Terminal => ({
+  ...terminal,
+  out: (text) => terminal.out(withOwnCommand(text, command)),
+  err: (text) => terminal.err(withOwnCommand(text, command)),
+})
 
 const QUOTED_COMMAND = /"molecule ([a-z]+)/g
 

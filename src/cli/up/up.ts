@@ -13,7 +13,7 @@ import { type AdminToken, ensureAdminToken } from '../data-folder/admin-token.ts
 import { type DataFolder, openDataFolder } from '../data-folder/data-folder.ts'
 import { openLogFile } from '../data-folder/log-file.ts'
 import { LOG_FILE } from '../data-folder/log-format.ts'
-import { ownCommand } from '../terminal/own-command.ts'
+import { namingOwnCommand, ownCommand } from '../terminal/own-command.ts'
 import { closeNow, drainText, ignoreClosedOutput, listenForStopSignals } from '../terminal/stop-signals.ts'
 import type { Environment, Terminal } from '../terminal/terminal.ts'
 import type { Platform, WireOptions } from '../wire.ts'
@@ -43,7 +43,11 @@ export interface StartedPlatform {
 export async function up({ flags, verbose, terminal, beforeWork }: UpOptions): Promise<void> {
   const config = await loadConfig({ flags, env: terminal.env })
   const folder = openDataFolder(config.dataDir)
-  const logFile = openLogFile({ path: join(config.dataDir, LOG_FILE), terminal, verbose })
+  // A program that reads JSON from stderr gets the lines as they are.
+  const shown = terminal.interactive
+    ? namingOwnCommand(terminal, ownCommand(terminal.env, { dataDir: config.dataDir }))
+    : terminal
+  const logFile = openLogFile({ path: join(config.dataDir, LOG_FILE), terminal: shown, verbose })
   try {
     const log = createLog(config.logLevel, logFile)
     const settled = await settleFolder({ dataDir: config.dataDir, as: flags['as'], terminal })
