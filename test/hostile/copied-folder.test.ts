@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
 import { createFakeProgram } from '../fakes/agents/fake-program.ts'
 import { readLines } from '../harness/bridge.ts'
-import { runCommand } from '../harness/command.ts'
+import { openTerminal, runCommand } from '../harness/command.ts'
 import { isAlive } from '../harness/live-processes.ts'
 import {
   getWorkspace,
@@ -84,6 +84,20 @@ test('RE-9 SC-1 a copy fires no schedule before its owner resumes it', async (t)
   const copy = await startPlatformFor(t, { dataDir: join(folder, 'copy') })
   const [schedule] = (await copy.request('GET', '/schedules')).body.schedules
   assert.deepEqual([schedule.paused, schedule.next_at], [true, null])
+})
+
+test('RE-9 CL-7 a start on a copy names the command that starts its workspaces as it is typed there', async (t) => {
+  const folder = temporaryDir(t)
+  const dataDir = join(folder, 'data')
+  await (await startPlatformFor(t, { dataDir })).stop()
+  cpSync(dataDir, join(folder, 'copy'), { recursive: true })
+  const home = join(folder, 'copy')
+  const terminal = openTerminal(t, ['up', '--port', '0', '--as', 'copy'], { MOLECULE_HOME: home, TERM: 'dumb' })
+  await terminal.waitForScreen(/Molecule runs at/)
+  const shown = terminal.screen().replaceAll('\n', '')
+  assert.match(shown, /: "MOLECULE_HOME=\S+ ?bin\/molecule resume --all" starts the workspaces/)
+  terminal.type('\u0003')
+  await terminal.ended()
 })
 
 test('RE-9 PL-13 commands on a copied folder do not reach the platform of its original', async (t) => {
