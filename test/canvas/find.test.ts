@@ -97,7 +97,7 @@ test('CV-6 CV-9 a need opens its own message, and nothing that was open is close
   await messages(page).getByText('Nothing new.').waitFor()
   await page.getByRole('textbox', { name: 'Message Ada' }).fill('half a thought')
   await page.getByRole('tab', { name: 'Config' }).click()
-  const editor = page.getByRole('textbox').first()
+  const editor = page.getByRole('textbox', { name: 'config.yaml' })
   await editor.waitFor()
   await editor.fill('half written')
   await page.getByRole('button', { name: '1 needs you' }).click()
