@@ -117,6 +117,30 @@ test('CV-6 CV-9 a need opens its own message, and nothing that was open is close
   await page.getByText('This answers the question of Ada.').waitFor()
 })
 
+test('CV-11 the palette says that it searches, and keeps the chosen entry in view', async (t) => {
+  const platform = await startPlatformFor(t)
+  for (let number = 0; number < 14; number++) await create(platform, { name: `Ada ${number}` })
+  const page = await openPage(t, platform)
+  const release = Promise.withResolvers<void>()
+  await page.route('**/messages?*', async (route) => {
+    await release.promise
+    await route.continue()
+  })
+  await page.keyboard.press('Control+k')
+  const find = page.getByRole('dialog', { name: 'Find' })
+  const field = find.getByRole('combobox')
+  await field.fill('Ada')
+  for (let step = 0; step < 11; step++) await field.press('ArrowDown')
+  const chosen = find.getByRole('option', { selected: true })
+  const [entry, list] = [await chosen.boundingBox(), await find.getByRole('listbox').boundingBox()]
+  assert.ok(entry !== null && list !== null && entry.y + entry.height <= list.y + list.height + 1, 'it is in view')
+  await field.fill('lighthouse')
+  await find.getByText('Searching the messages…').waitFor()
+  assert.equal(await find.getByText('Nothing matches').count(), 0, 'no word of the end before it')
+  release.resolve()
+  await find.getByText('Nothing matches “lighthouse”.').waitFor()
+})
+
 test('CV-8 "New messages" is only there when there are new ones below', async (t) => {
   const platform = await startPlatformFor(t)
   const id = await create(platform)

@@ -1,13 +1,14 @@
 /** Ctrl-K: a field, and the workspaces and actions that match. Arrow keys choose, Enter runs. */
-import { type KeyboardEvent, useId, useState } from 'react'
+import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react'
 import type { MessageHitView } from '../../../src/client/canvas-calls.ts'
+import { reasonOf } from '../api/client.ts'
 import { useMay, useWorkspaces, type WorkspaceMap } from '../api/queries.ts'
 import { goToWithFocus } from '../app/focus.ts'
 import { openView } from '../app/route.ts'
 import { useAllActions } from '../app/stop-all.tsx'
 import { pause, restart, resume } from '../canvas/changes.ts'
 import { placeOfHit } from '../panel/chat/message-hits.tsx'
-import { useMessageSearch } from '../panel/chat/use-message-search.ts'
+import { type FoundMessages, useMessageSearch } from '../panel/chat/use-message-search.ts'
 import { classNames } from '../ui/class-names.ts'
 import { useModal } from '../ui/dialog.tsx'
 import { findEntries, makeEntries, matchedPart, type PaletteEntry } from './entries.ts'
@@ -21,7 +22,8 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
   const [query, setQuery] = useState('')
   const [chosen, setChosen] = useState(0)
   const entries = makeEntries(workspaces.values(), { may, open: goToWithFocus, openView, restart, pause, resume, all })
-  const { hits = [] } = useMessageSearch(query.trim().length < SEARCHED_CHARACTERS_MIN ? '' : query.trim())
+  const search = useMessageSearch(query.trim().length < SEARCHED_CHARACTERS_MIN ? '' : query.trim())
+  const { hits = [] } = search
   const found = [...findEntries(entries, query), ...messageEntries(hits.slice(0, HITS_SHOWN), workspaces)]
   const run = (entry: PaletteEntry | undefined) => {
     if (entry === undefined) return
@@ -67,9 +69,21 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
           />
         ))}
       </div>
-      {found.length === 0 ? <p className="px-4 py-3 text-second text-soft">Nothing matches “{query}”.</p> : null}
+      {found.length === 0 ? (
+        <p role="status" className="px-4 py-3 text-second text-soft">
+          {nothingText(query, search)}
+        </p>
+      ) : null}
     </dialog>
   )
+}
+
+/** Why the list is empty. "Nothing matches" is said when every stored message was looked at. */
+function nothingText(query: string, { isReading, error, hasMore }: FoundMessages): string {
+  if (isReading) return 'Searching the messages…'
+  if (error) return `The messages cannot be searched. ${reasonOf(error)}`
+  if (hasMore) return `No recent message has “${query}”. The chat of a workspace searches older ones.`
+  return `Nothing matches “${query}”.`
 }
 
 /** Shorter words are in nearly every message. */
@@ -96,9 +110,15 @@ interface EntryProps {
 
 function Entry({ entry, query, id, isChosen, onPoint, onRun }: EntryProps) {
   const [before, match, after] = matchedPart(entry.title, query)
+  const line = useRef<HTMLDivElement>(null)
+  // The arrow keys go on below the lower edge of the list.
+  useEffect(() => {
+    if (isChosen) line.current?.scrollIntoView({ block: 'nearest' })
+  }, [isChosen])
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the field has the focus and handles the keys of its list.
     <div
+      ref={line}
       id={id}
       role="option"
       tabIndex={-1}
