@@ -141,6 +141,20 @@ test('CV-11 the palette says that it searches, and keeps the chosen entry in vie
   await find.getByText('Nothing matches “lighthouse”.').waitFor()
 })
 
+test('CV-5 Escape in the list of conversations closes the list, and the panel stays', async (t) => {
+  const platform = await startPlatformFor(t)
+  const id = await create(platform)
+  await converse(platform, id, { contextId: 'a', texts: ['about the lighthouse'] })
+  const page = await openPage(t, platform, { hash: `#/w/${id}/chat` })
+  await page.getByRole('button', { name: 'Conversation: about the lighthouse' }).click()
+  await page.getByRole('searchbox').waitFor()
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Escape')
+  await page.getByRole('searchbox').waitFor({ state: 'detached' })
+  assert.equal(await page.getByRole('complementary', { name: 'Ada' }).count(), 1)
+  await messages(page).getByText('echo: about the lighthouse').waitFor()
+})
+
 test('CV-8 "New messages" is only there when there are new ones below', async (t) => {
   const platform = await startPlatformFor(t)
   const id = await create(platform)

@@ -25,7 +25,10 @@ export function ConversationList({ workspaceId, chosen, onChoose, onHit, onClose
   const [typed, setTyped] = useState('')
   const search = typed.trim()
   const closeOnEscape = (event: KeyboardEvent) => {
-    if (event.key === 'Escape') onClose()
+    if (event.key !== 'Escape') return
+    // The panel would close too.
+    event.preventDefault()
+    onClose()
   }
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: keys of the field and the buttons inside bubble up to here.
