@@ -180,6 +180,32 @@ test('CV-8 "New messages" is only there when there are new ones below', async (t
   await list.getByText('echo: of another tab').waitFor()
 })
 
+test('CV-8 older messages that are read on the way down are not "New messages"', async (t) => {
+  const platform = await startPlatformFor(t)
+  const id = await create(platform)
+  await converse(platform, id, {
+    contextId: 'long',
+    texts: Array.from({ length: 90 }, (_, index) => `number ${index}.`),
+  })
+  const open = (at: string) => page.evaluate(`location.assign('#/w/${id}/chat/long/${at}')`)
+  const page = await openPage(t, platform)
+  const { body } = await platform.request('GET', `/messages?search=${encodeURIComponent('number 3.')}`)
+  const watchLabels = `(() => {
+    window.labels = new Set()
+    new MutationObserver(() => {
+      if (document.body.innerText.includes('New messages')) labels.add('New messages')
+    }).observe(document.body, { subtree: true, childList: true, characterData: true })
+  })()`
+  await page.evaluate(watchLabels)
+  await open(body.messages[0].id)
+  await page.getByRole('button', { name: 'Newest', exact: true }).waitFor()
+  const list = messages(page)
+  const down = `document.querySelector('section[aria-label=Messages]').scrollBy(0, 300)`
+  while ((await list.getByText('echo: number 89.').count()) === 0) await page.evaluate(down)
+  await page.waitForTimeout(200)
+  assert.deepEqual(await page.evaluate('[...labels]'), [])
+})
+
 test('CV-2 a message costs at most three requests, from Enter to its answer', async (t) => {
   const platform = await startPlatformFor(t)
   const id = await platform.exec(`read line; printf 'It is %s' "$line"; sleep 1; printf ' and done'`, { name: 'Ada' })

@@ -11,7 +11,7 @@ import { Time } from '../../ui/time.tsx'
 import { PERMISSION_SENTENCES, permissionOf } from '../config/permission-sentences.ts'
 import type { TabProps } from '../tab.ts'
 import { ChatEntryView } from './chat-entry.tsx'
-import { type ChatHistory, entryAt, isOpen } from './chat-history.ts'
+import { type ChatEntry, type ChatHistory, entryAt, isOpen } from './chat-history.ts'
 import { Composer } from './composer.tsx'
 import { FolderPath } from './folder-path.tsx'
 import { MessageScroller } from './message-scroller.tsx'
@@ -101,12 +101,12 @@ const isSent = ({ state }: { readonly state: string }): boolean => state === 'se
 const TARGET = '-mx-3 min-w-0 rounded-box bg-accent-soft px-3 py-3 outline-1 outline-accent'
 
 /** Grows with each new message and each answer, also with those that are not on the page. */
-function newestMark({ id, entries, hasNewer }: ChatHistory, others: readonly ConversationView[]): number {
+function newestMark({ id, entries, hasNewer }: ChatHistory, others: readonly ConversationView[]): number | undefined {
   const last = entries.at(-1)
-  const shown = last === undefined ? 0 : 2 * last.n + (isOpen(last) ? 0 : 1)
-  if (!hasNewer) return shown
+  const markOf = (count: number, state: ChatEntry['state']) => 2 * count + (isOpen({ state }) ? 0 : 1)
+  if (!hasNewer) return last === undefined ? 0 : markOf(last.n, last.state)
   const listed = others.find((each) => each.id === id)
-  return listed === undefined ? shown : Math.max(shown, 2 * listed.messages)
+  return listed && markOf(listed.messages, listed.state)
 }
 
 /** The platform tells of a message that it has taken; without an event of it the page reads again after this time. */

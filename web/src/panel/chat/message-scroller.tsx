@@ -12,8 +12,8 @@ const LOAD_PX = 400
 
 export interface MessageScrollerProps {
   readonly firstKey: string | undefined
-  /** Grows with each new message and each answer. */
-  readonly newest: number
+  /** Grows with each new message and each answer; undefined while the page does not know the newest one. */
+  readonly newest: number | undefined
   /** The last message that the person has sent: the view goes to it. */
   readonly sentKey: string | undefined
   /** The message that the address names: the view begins there. */
@@ -33,7 +33,7 @@ export function MessageScroller(props: MessageScrollerProps) {
   const content = useRef<HTMLDivElement>(null)
   const { isAtBottom, onScroll, stick } = useScrollPosition(props, scroller, content)
   const seen = useRef(newest)
-  if (isAtBottom && !hasNewer) seen.current = newest
+  seen.current = isAtBottom && !hasNewer ? newest : (seen.current ?? newest)
   const toNewest = () => {
     stick()
     if (hasNewer) void onNewest().then(stick)
@@ -60,12 +60,15 @@ export function MessageScroller(props: MessageScrollerProps) {
           className="absolute bottom-3 left-1/2 inline-flex h-8 -translate-x-1/2 items-center gap-1.5 rounded-full border border-line bg-surface px-3 font-[550] text-second shadow-float hover:border-edge max-md:h-11"
         >
           <DownIcon />
-          {newest > seen.current ? 'New messages' : 'Newest'}
+          {isAbove(newest, seen.current) ? 'New messages' : 'Newest'}
         </button>
       )}
     </div>
   )
 }
+
+const isAbove = (newest: number | undefined, seen: number | undefined): boolean =>
+  newest !== undefined && seen !== undefined && newest > seen
 
 type ElementRef = { readonly current: HTMLDivElement | null }
 
@@ -90,7 +93,8 @@ function useScrollPosition(
     // The event comes late: the content may have grown since. Only a person scrolls up.
     const isUp = view.scrollTop < lastTop.current
     lastTop.current = view.scrollTop
-    sticks.current = below < BOTTOM_PX || (sticks.current && !isUp)
+    // The end of a page that is not the last must not pull a reader through all pages that follow.
+    sticks.current = (below < BOTTOM_PX && !hasNewer) || (sticks.current && !isUp)
     setAtBottom(sticks.current)
     anchor.current = sticks.current ? undefined : findAnchor(view, content.current)
     if (hasOlder && view.scrollTop < LOAD_PX) onTop().catch(() => undefined)
