@@ -143,6 +143,34 @@ test('CV-3 CV-12 what is not saved stays over a tab, another workspace, Escape a
   assert.equal(await readFile(platform, ada, 'system-prompt.md'), 'You are Ada.')
 })
 
+test('CV-12 a prompt that is too long for the storage of the browser is kept while the page lives, and the page asks before it goes', async (t) => {
+  const platform = await startPlatformFor(t)
+  const id = await make(platform, {})
+  const page = await openPage(t, platform, { hash: `#/w/${id}/config` })
+  const area = page.getByRole('textbox', { name: 'system-prompt.md' })
+  const long = 'You are Ada. '.repeat(10_000)
+  await area.fill(long)
+  await page.getByRole('tab', { name: 'Chat' }).click()
+  await page.getByRole('textbox', { name: 'Message Ada' }).fill(long)
+  await page.getByRole('tab', { name: 'Config (not saved yet)' }).click()
+  assert.equal(await area.inputValue(), long)
+  await page.getByRole('tab', { name: 'Chat' }).click()
+  assert.equal(await page.getByRole('textbox', { name: 'Message Ada' }).inputValue(), long)
+  const asked = page.waitForEvent('dialog')
+  const reload = page.evaluate('location.reload()').catch(() => undefined)
+  const dialog = await asked
+  assert.equal(dialog.type(), 'beforeunload')
+  await dialog.dismiss()
+  await reload
+  // What is sent or taken back is not asked for.
+  await page.getByRole('textbox', { name: 'Message Ada' }).fill('')
+  await page.getByRole('tab', { name: 'Config (not saved yet)' }).click()
+  await section(page, 'system-prompt.md').getByRole('button', { name: 'Undo changes' }).click()
+  await page.getByRole('tab', { name: 'Config', exact: true }).waitFor()
+  page.once('dialog', () => assert.fail('it asks for nothing'))
+  await page.reload()
+})
+
 test('CV-12 the text of a dialog and of a new memory stays until it is sent or cancelled', async (t) => {
   const platform = await startPlatformFor(t)
   const id = await make(platform, {})

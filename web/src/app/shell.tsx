@@ -3,6 +3,7 @@ import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
 import { useLivePlatform } from '../api/live.ts'
 import { useWorkspacesMaybe } from '../api/queries.ts'
 import { CanvasView } from '../canvas/canvas-view.tsx'
+import { useAskBeforeLeaving } from '../panel/chat/drafts.ts'
 import { Panel } from '../panel/panel.tsx'
 import { Button } from '../ui/button.tsx'
 import { classNames } from '../ui/class-names.ts'
@@ -31,6 +32,7 @@ export function Shell() {
   const opened = workspaceId === undefined ? undefined : workspaces?.get(workspaceId)
   usePaletteKey(() => setPaletteOpen(true))
   useEscape()
+  useAskBeforeLeaving()
   useFocusBack(opened?.id)
   return (
     <div className="flex h-dvh flex-col">

@@ -1,23 +1,18 @@
 /**
  * Forms that are not sent yet. What a person typed stays when the tab, the panel, the dialog or the page is left, and
  * comes back with the form. Names begin with the place: `<workspace>.<tab>.<form>`, or `new.<form>`. The texts lie beside
- * the drafts of messages, with their limits; one that is too long for the storage lives as long as the page.
+ * the drafts of messages, with their limits.
  */
 import { useState, useSyncExternalStore } from 'react'
-import { alsoForget } from '../api/kept-for.ts'
-import { draftKey, readDraft, writeDraft } from '../panel/chat/drafts.ts'
+import { draftKey, draftKeys, readDraft, writeDraft } from '../panel/chat/drafts.ts'
 
 const keyOf = (name: string): string => draftKey('form', name)
 
-const memory = new Map<string, unknown>()
-alsoForget(() => memory.clear())
 const listeners = new Set<() => void>()
 
 export function readForm<T>(name: string): T | undefined {
-  const key = keyOf(name)
-  if (memory.has(key)) return memory.get(key) as T
   try {
-    return JSON.parse(readDraft(key)) as T
+    return JSON.parse(readDraft(keyOf(name))) as T
   } catch {
     return undefined
   }
@@ -25,10 +20,7 @@ export function readForm<T>(name: string): T | undefined {
 
 /** Undefined forgets it. */
 export function keepForm(name: string, value: unknown): void {
-  const key = keyOf(name)
-  if (value === undefined) memory.delete(key)
-  else memory.set(key, value)
-  writeDraft(key, value === undefined ? '' : JSON.stringify(value))
+  writeDraft(keyOf(name), value === undefined ? '' : JSON.stringify(value))
   for (const listener of listeners) listener()
 }
 
@@ -70,15 +62,7 @@ export function useUnsavedTabs(workspaceId: string): ReadonlySet<string> {
 
 function unsavedTabs(workspaceId: string): string {
   const prefix = keyOf(`${workspaceId}.`)
-  const keys = new Set([...memory.keys(), ...storedKeys()])
-  const tabs = [...keys].filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length).split('.')[0])
+  const keys = draftKeys().filter((key) => key.startsWith(prefix))
+  const tabs = keys.map((key) => key.slice(prefix.length).split('.')[0])
   return [...new Set(tabs)].sort().join(' ')
-}
-
-function storedKeys(): readonly string[] {
-  try {
-    return Object.keys(localStorage)
-  } catch {
-    return []
-  }
 }

@@ -1,11 +1,19 @@
 /**
  * Unsent text of each conversation, kept in the browser over a reload. Only text is kept: a file would have to be read
- * again. A browser that refuses storage keeps no drafts.
+ * again. A text that is too long for the storage, or that the browser refuses to store, lives as long as the page, and
+ * the browser asks before the page is left.
  */
+import { useEffect } from 'react'
+import { alsoForget } from '../../api/kept-for.ts'
+
 const PREFIX = 'molecule.draft.'
 const CHARACTERS_MAX = 100_000
 /** The oldest drafts are dropped beyond it. */
 const DRAFTS_MAX = 50
+
+/** The texts that are not in the storage, by their key. */
+const unstored = new Map<string, string>()
+alsoForget(() => unstored.clear())
 
 interface StoredDraft {
   readonly text: string
@@ -15,26 +23,48 @@ interface StoredDraft {
 export const draftKey = (workspaceId: string, conversation: string): string => `${PREFIX}${workspaceId}.${conversation}`
 
 export function readDraft(key: string, storage: Storage = localStorage): string {
-  return readStored(key, storage)?.text ?? ''
+  return unstored.get(key) ?? readStored(key, storage)?.text ?? ''
 }
 
-export function writeDraft(key: string, text: string, storage: Storage = localStorage): void {
+/** The keys of all drafts. */
+export function draftKeys(storage: Storage = localStorage): readonly string[] {
   try {
-    if (text === '') {
-      storage.removeItem(key)
-      return
-    }
-    storage.setItem(
-      key,
-      JSON.stringify({ text: text.slice(0, CHARACTERS_MAX), atMs: Date.now() } satisfies StoredDraft),
-    )
-    const keys = Object.keys(storage).filter((each) => each.startsWith(PREFIX))
-    if (keys.length <= DRAFTS_MAX) return
-    const oldest = keys.toSorted((a, b) => (readStored(a, storage)?.atMs ?? 0) - (readStored(b, storage)?.atMs ?? 0))
-    for (const each of oldest.slice(0, keys.length - DRAFTS_MAX)) storage.removeItem(each)
+    return [...unstored.keys(), ...storedKeys(storage)]
   } catch {
-    // The storage is full or refused: the draft lives as long as the page.
+    return [...unstored.keys()]
   }
+}
+
+const storedKeys = (storage: Storage): string[] => Object.keys(storage).filter((each) => each.startsWith(PREFIX))
+
+export function writeDraft(key: string, text: string, storage: Storage = localStorage): void {
+  unstored.delete(key)
+  try {
+    if (text === '' || text.length > CHARACTERS_MAX) storage.removeItem(key)
+    else storage.setItem(key, JSON.stringify({ text, atMs: Date.now() } satisfies StoredDraft))
+    if (text.length > CHARACTERS_MAX) unstored.set(key, text)
+    dropOldest(storage)
+  } catch {
+    if (text !== '') unstored.set(key, text)
+  }
+}
+
+function dropOldest(storage: Storage): void {
+  const keys = storedKeys(storage)
+  if (keys.length <= DRAFTS_MAX) return
+  const oldest = keys.toSorted((a, b) => (readStored(a, storage)?.atMs ?? 0) - (readStored(b, storage)?.atMs ?? 0))
+  for (const each of oldest.slice(0, keys.length - DRAFTS_MAX)) storage.removeItem(each)
+}
+
+/** The browser asks before it leaves a page with a text that would be lost. */
+export function useAskBeforeLeaving(): void {
+  useEffect(() => {
+    const onLeave = (event: BeforeUnloadEvent) => {
+      if (unstored.size > 0) event.preventDefault()
+    }
+    addEventListener('beforeunload', onLeave)
+    return () => removeEventListener('beforeunload', onLeave)
+  }, [])
 }
 
 function readStored(key: string, storage: Storage): StoredDraft | undefined {
