@@ -174,6 +174,8 @@ test('CV-3 CN-1 the connect command works on another machine: it has the public 
       (await command.textContent()) ?? '',
     ) ?? []
   await dialog.getByText('It runs in a clone of Molecule on that machine').waitFor()
+  // A clone without packages refuses to connect, and asks for this.
+  await dialog.locator('code', { hasText: 'npm install' }).waitFor()
   assert.equal(await dialog.getByText('is this machine itself').count(), 0)
   const { body } = await platform.request('GET', `/workspaces/${id}`)
   assert.equal(body.name, 'Laptop of Mira')

@@ -5,8 +5,9 @@ export function ConnectNotes({ url }: { readonly url: string }) {
   return (
     <>
       <p className="text-soft text-time">
-        It runs in a clone of Molecule on that machine; the first run installs its packages. FOLDER is the folder to
-        work in.
+        It runs in a clone of Molecule on that machine: clone the repository that this platform runs from, go to that
+        folder, and run <code className="whitespace-nowrap font-mono text-ink">npm install</code> once, with Node 18 or
+        newer. FOLDER is the folder that the agent works in.
       </p>
       {isLoopback(url) ? (
         <p className="text-soft text-time">
