@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { builtinBackends } from '../../../src/backends/backends.ts'
 import { EMPTY_DRAFT, findProblems, toBody } from './local-draft.ts'
-import { groupRuntimes } from './runtimes.ts'
+import { canAsk, groupRuntimes } from './runtimes.ts'
 
 const found = (backend: string, installed: boolean) => ({
   backend,
@@ -44,4 +44,11 @@ test('CV-3 what a runtime needs is asked for, and only that is sent', () => {
     runtime: 'a2a',
     runtime_config: { url: 'https://a' },
   })
+})
+
+test('CV-3 only an agent that can ask has a permission to choose', () => {
+  const asking = builtinBackends.map(({ name }) => name).filter(canAsk)
+  assert.deepEqual(asking.toSorted(), ['acp', 'claude-code', 'codex', 'gemini', 'hermes', 'opencode'])
+  const draft = { ...EMPTY_DRAFT, backend: 'openclaw', permission: 'bypass' as const }
+  assert.equal(toBody(draft, { suggested: 'OpenClaw', path: undefined }).permission, undefined)
 })
