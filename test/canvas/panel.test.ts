@@ -1,5 +1,6 @@
 /** The tabs of the side panel, in a real browser on a real platform. */
 import assert from 'node:assert/strict'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
@@ -211,7 +212,14 @@ test('CV-3 folder and permission are changed in the config, and count from the n
   await field.fill(join(folder, 'missing'))
   await dialog.getByRole('alert').waitFor()
   assert.ok(await dialog.getByRole('button', { name: 'Use this folder' }).isDisabled())
+  // A refusal belongs to the folder that was sent, not to the next one that is typed.
+  const refusal = { error: { code: 'invalid_request', message: 'the folder is in use' } }
+  await page.route(`**/workspaces/${id}`, (route) => route.fulfill({ status: 400, json: refusal }), { times: 1 })
+  await field.fill(tmpdir())
+  await dialog.getByRole('button', { name: 'Use this folder' }).click()
+  await dialog.getByRole('alert').getByText('The folder is in use.').waitFor()
   await field.fill(folder)
+  await dialog.getByRole('alert').waitFor({ state: 'detached' })
   await dialog.getByRole('button', { name: 'Use this folder' }).click()
   await section(page, 'Folder').getByText(folder).waitFor()
   const may = section(page, 'What it may do')

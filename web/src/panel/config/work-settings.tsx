@@ -40,7 +40,7 @@ interface SettingDialogProps {
 function FolderDialog({ workspace, onClose }: SettingDialogProps) {
   const { value, change, forget } = useDraft(`${workspace.id}.config.folder`, { typed: workspace.working_dir ?? '' })
   const folder = useFolder(value.typed)
-  const { problem, isBusy, save } = useSave(workspace, () => {
+  const { problem, isBusy, save, forgetProblem } = useSave(workspace, () => {
     forget()
     onClose()
     showToast(`${workspace.name} works in ${folder.path} from its next turn on.`)
@@ -74,7 +74,10 @@ function FolderDialog({ workspace, onClose }: SettingDialogProps) {
         label="Folder"
         typed={value.typed}
         check={problem === undefined ? folder : { ...folder, problem }}
-        onChange={(typed) => change({ typed })}
+        onChange={(typed) => {
+          change({ typed })
+          forgetProblem()
+        }}
         hint="It works there from its next turn on. Nothing is moved."
       />
     </Dialog>
@@ -155,5 +158,5 @@ function useSave({ id }: WorkspaceSummary, onSaved: () => void) {
       setProblem(reasonOf(error))
     })
   }
-  return { problem, isBusy, save }
+  return { problem, isBusy, save, forgetProblem: () => setProblem(undefined) }
 }
