@@ -35,7 +35,7 @@ test('CV-4 activity shows a turn as a timeline with its tools and its story, and
   await page.getByRole('complementary', { name: 'What happened' }).getByText('sent this message through').waitFor()
   const { id: taskId } = await platform.send(id, 'and a second one')
   await turns.getByRole('button', { name: 'and a second one' }).click()
-  await page.getByRole('complementary', { name: 'What happened' }).getByText(`molecule explain ${taskId}`).waitFor()
+  await page.getByRole('complementary', { name: 'What happened' }).getByText(`bin/molecule explain ${taskId}`).waitFor()
   await page.getByRole('button', { name: /^Tools/ }).click()
   await turns.getByRole('button', { name: 'and a second one' }).waitFor({ state: 'detached' })
 })

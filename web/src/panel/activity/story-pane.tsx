@@ -28,7 +28,7 @@ export function StoryPane({ workspaceId, taskId }: { readonly workspaceId: strin
   if (story.data === undefined)
     return story.error ? <ReadFailure error={story.error} onRetry={() => story.refetch()} /> : <Loading />
   const used = usage.data?.messages.find((message) => message.task_id === taskId)
-  const command = `molecule explain ${taskId}`
+  const command = `bin/molecule explain ${taskId}`
   return (
     <div className="flex flex-col gap-4 text-second">
       <h3 className="font-[650] text-body">What happened</h3>
