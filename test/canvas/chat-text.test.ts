@@ -67,6 +67,34 @@ test('CV-8 an answer keeps its lines, and has task lists, aligned tables, entiti
   await checkAccessibility(t, page, 'an answer with a task list and a table')
 })
 
+test('CV-8 what people write has its own direction in lists, titles, memories and fields too', async (t) => {
+  const platform = await startPlatformFor(t)
+  const { body: made } = await platform.request('POST', '/workspaces', { name: 'Ada', runtime: 'mock' })
+  const text = 'שלום עולם, in 2 words'
+  await platform.send(made.id, text)
+  await platform.request('POST', `/workspaces/${made.id}/memories`, { text, namespace: 'workspace', kind: 'memory' })
+  const page = await openChat(t, platform, made.id)
+  /** Of the innermost element with the text. */
+  const directionIn = (place: string) =>
+    page.evaluate(
+      `getComputedStyle([...document.querySelectorAll('${place} *')].findLast((each) => each.textContent === '${text}')).direction`,
+    )
+  await page.getByRole('button', { name: `Conversation: ${text}` }).click()
+  await page.getByRole('searchbox').fill('שלום')
+  assert.equal(await page.evaluate('getComputedStyle(document.activeElement).direction'), 'rtl')
+  await page.getByRole('searchbox').fill('')
+  await page.getByText('1 message').waitFor()
+  assert.equal(await directionIn('section[aria-label]'), 'rtl')
+  await page.getByRole('tab', { name: 'Activity' }).click()
+  await page.getByRole('heading', { name: text }).waitFor()
+  assert.equal(await directionIn('h3'), 'rtl')
+  await page.getByRole('tab', { name: 'Memory' }).click()
+  await page.getByText(text, { exact: true }).waitFor()
+  assert.equal(await directionIn('[role=tabpanel]'), 'rtl')
+  await page.getByLabel('Add a memory').fill(text)
+  assert.equal(await page.evaluate('getComputedStyle(document.activeElement).direction'), 'rtl')
+})
+
 test('CV-8 CV-2 Stop keeps what was written, marked as partial, in the chat, after a reload and in the activity', async (t) => {
   const platform = await startPlatformFor(t)
   const worker = await createHandWorker(platform, {})

@@ -92,6 +92,7 @@ function CardContent({ workspace, state }: { readonly workspace: WorkspaceSummar
         </Chip>
       </div>
       <p
+        dir="auto"
         className={classNames(
           'mt-0.5 shrink-0 break-words pl-4 text-second',
           banner ? 'line-clamp-1 break-all' : 'line-clamp-2',
@@ -141,7 +142,9 @@ function Banner({ kind, text, since }: NonNullable<CardState['banner']>) {
           : 'border-transparent bg-needs-soft text-needs',
       )}
     >
-      <span className={classNames('min-w-0 flex-1', kind === 'working' ? 'truncate' : 'line-clamp-2')}>{text}</span>
+      <span dir="auto" className={classNames('min-w-0 flex-1', kind === 'working' ? 'truncate' : 'line-clamp-2')}>
+        {text}
+      </span>
       {since === undefined ? null : <RunningTime since={since} />}
     </p>
   )

@@ -51,6 +51,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
         aria-label="Find a workspace, an action or a message"
         placeholder="Find a workspace, an action or a message"
         data-autofocus
+        dir="auto"
         value={query}
         onChange={({ target }) => {
           setQuery(target.value)
@@ -130,7 +131,7 @@ function Entry({ entry, query, id, isChosen, onPoint, onRun }: EntryProps) {
         isChosen ? 'border-accent bg-accent-soft' : 'border-transparent',
       )}
     >
-      <span className="min-w-0 flex-1 truncate">
+      <span dir="auto" className="min-w-0 flex-1 truncate">
         {before}
         {match === '' ? null : <mark className="bg-transparent font-[600] text-accent">{match}</mark>}
         {after}

@@ -23,6 +23,7 @@ export function Field({ label, error, hint, hideLabel, className, ...rest }: Fie
     <FieldFrame id={id} {...{ label, error, hint, hideLabel }}>
       <input
         id={id}
+        dir="auto"
         aria-invalid={error !== undefined}
         aria-describedby={`${id}-note`}
         className={classNames(LOOK, 'h-9 max-md:h-11', error === undefined ? 'border-edge' : 'border-needs', className)}
@@ -38,6 +39,7 @@ export function TextArea({ label, error, hint, hideLabel, className, ...rest }: 
     <FieldFrame id={id} {...{ label, error, hint, hideLabel }}>
       <textarea
         id={id}
+        dir="auto"
         aria-invalid={error !== undefined}
         aria-describedby={`${id}-note`}
         className={classNames(LOOK, 'block py-2', error === undefined ? 'border-edge' : 'border-needs', className)}

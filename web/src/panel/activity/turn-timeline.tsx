@@ -75,7 +75,11 @@ function TurnTitle({ taskId, title }: { readonly taskId: string; readonly title:
     enabled: title === undefined,
     staleTime: Number.POSITIVE_INFINITY,
   })
-  return <span className="line-clamp-2 break-words">{title ?? data ?? 'A message'}</span>
+  return (
+    <span dir="auto" className="line-clamp-2 break-words">
+      {title ?? data ?? 'A message'}
+    </span>
+  )
 }
 
 function spanText(startedAt: string, endedAt: string): string {

@@ -115,7 +115,9 @@ function ConversationBar({ title, isOpen, onToggle, onNew }: ConversationBarProp
         className="flex h-8 min-w-0 flex-1 items-center gap-1.5 rounded-button px-2 text-left text-second text-soft hover:text-ink max-md:h-11"
       >
         <span className="sr-only">Conversation: </span>
-        <span className="truncate">{isOpen ? 'Conversations' : title}</span>
+        <span dir="auto" className="truncate">
+          {isOpen ? 'Conversations' : title}
+        </span>
         <ChevronIcon className={isOpen ? 'shrink-0 rotate-180' : 'shrink-0'} />
       </button>
       {onNew ? (

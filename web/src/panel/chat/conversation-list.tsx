@@ -136,7 +136,7 @@ function Row({ conversation, isChosen, onChoose }: RowProps) {
       )}
     >
       <span className="flex w-full items-baseline gap-3">
-        <span className="min-w-0 flex-1 truncate">
+        <span dir="auto" className="min-w-0 flex-1 truncate">
           {from === undefined ? null : <span className="font-[600]">{from}: </span>}
           {title}
         </span>

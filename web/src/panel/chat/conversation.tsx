@@ -179,7 +179,7 @@ function OtherLine({ other, onOpen }: { readonly other: ConversationView; readon
       className="flex w-full items-baseline gap-3 border-line border-l-2 pl-3 text-left text-second text-soft hover:text-ink max-md:min-h-10"
     >
       <span className="line-clamp-2 min-w-0 flex-1 break-words">
-        <span className="font-[600] text-ink">{name}</span> {verb}: {title}
+        <span className="font-[600] text-ink">{name}</span> {verb}: <bdi>{title}</bdi>
       </span>
       <span className="shrink-0 text-faint text-time">
         <Time at={at} />

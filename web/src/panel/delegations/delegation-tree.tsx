@@ -166,7 +166,9 @@ function TaskRow({ task, lines, isOwn, refreshId }: TaskRowProps) {
               )}
               <ReplayButton task={task} refreshId={refreshId} />
             </p>
-            <p className="line-clamp-2 break-words text-soft">{task.text}</p>
+            <p dir="auto" className="line-clamp-2 break-words text-soft">
+              {task.text}
+            </p>
           </div>
         </div>
       </td>

@@ -70,7 +70,9 @@ function DeadLetterRow({ letter, workspaceId }: DeadLetterRowProps) {
   ) : undefined
   return (
     <Row actions={actions}>
-      <p className="line-clamp-2 font-[550]">{textOf(letter)}</p>
+      <p dir="auto" className="line-clamp-2 font-[550]">
+        {textOf(letter)}
+      </p>
       <p className="text-needs text-second">{reasonText(letter)}</p>
       {letter.detail === undefined ? null : (
         <p className="line-clamp-3 break-words font-mono text-soft text-time">{letter.detail}</p>

@@ -121,7 +121,9 @@ function MemoryRow({ memory, workspaceId }: { readonly memory: MemoryView; reado
         ) : undefined
       }
     >
-      <p className="whitespace-pre-wrap">{text}</p>
+      <p dir="auto" className="whitespace-pre-wrap">
+        {text}
+      </p>
       <p className="mt-1 flex flex-wrap items-center gap-x-2 text-faint text-time">
         <span>
           {author}, <Time at={memory.created_at} />
