@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test'
 import { CLAUDE_LOGGED_IN, createFakeProgram } from '../fakes/agents/fake-program.ts'
 import { startPlatformFor } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
-import { makeLoginLink, openPage } from './browser.ts'
+import { makeLoginLink, openPage, PHONE } from './browser.ts'
 
 function makeFolder(t: TestContext, ...names: readonly string[]): string {
   const folder = mkdtempSync(join(tmpdir(), 'molecule-canvas-'))
@@ -155,6 +155,19 @@ test('CV-3 the form offers every runtime, keeps the choice while versions arrive
   const { body } = await platform.request('GET', '/workspaces')
   const made = body.workspaces.find(({ name }: { name: string }) => name === 'Model')
   assert.deepEqual([made.runtime, made.model, made.runtime_config.url], ['openai', 'llama3.2', 'http://127.0.0.1:9/v1'])
+})
+
+test('CV-3 on a phone the form begins at its top, and its keyboard waits for a touch', async (t) => {
+  const platform = await startPlatformFor(t)
+  await platform.request('POST', '/workspaces', { name: 'Conductor', runtime: 'mock' })
+  const page = await openPage(t, platform, { viewport: PHONE, context: { hasTouch: true, isMobile: true } })
+  await page.evaluate(`location.assign('#/new')`)
+  const dialog = page.getByRole('dialog', { name: 'New workspace' })
+  await dialog.getByRole('textbox', { name: 'Name' }).waitFor()
+  const first = await dialog.getByRole('button', { name: 'On this machine' }).boundingBox()
+  const heading = await dialog.getByRole('heading', { name: 'New workspace' }).boundingBox()
+  assert.ok(first !== null && heading !== null && first.y > heading.y, 'the top of the form is in view')
+  assert.equal(await page.evaluate('document.activeElement.localName'), 'button')
 })
 
 test('CV-3 CN-1 the connect command works on another machine: it has the public URL, and says how to get the program', async (t) => {

@@ -9,6 +9,7 @@ import { Loading } from '../ui/empty-state.tsx'
 import { Field } from '../ui/field.tsx'
 import { OptionCard } from '../ui/option-cards.tsx'
 import { Select } from '../ui/select.tsx'
+import { isTouch } from '../ui/touch.ts'
 import { useDraft } from '../ui/use-draft.ts'
 import { type AgentChoice, freeName, MOCK } from './agents.ts'
 import { FolderField } from './folder-field.tsx'
@@ -174,9 +175,9 @@ function Basics({ draft, onChange: change, suggested, errorOf }: PartProps & { r
         value={draft.name}
         onChange={({ target }) => change({ name: target.value })}
         placeholder={suggested}
-        data-autofocus
-        // The form comes after the dialog, which then has the focus on its first button.
-        autoFocus
+        // The form comes after the dialog, which then has the focus on its first button. On a phone the focus would also
+        // scroll away the runtimes above.
+        autoFocus={!isTouch()}
         maxLength={100}
         error={errorOf('name')}
       />

@@ -11,6 +11,7 @@ import { Button, IconButton } from '../../ui/button.tsx'
 import { Dot } from '../../ui/dot.tsx'
 import { CloseIcon, FileIcon, PlusIcon } from '../../ui/icons.tsx'
 import { showToast } from '../../ui/toasts.tsx'
+import { isTouch } from '../../ui/touch.ts'
 import type { TabProps } from '../tab.ts'
 import { addFiles, type ChosenFile, FILES_BYTES_MAX, FILES_MAX, sizeText } from './attachments.ts'
 import type { ChatEntry } from './chat-history.ts'
@@ -166,8 +167,6 @@ function TextBox({ label, text, onWrite, onSend, onFiles }: TextBoxProps) {
     />
   )
 }
-
-const isTouch = (): boolean => matchMedia('(pointer: coarse)').matches
 
 /** The whole page takes files while the composer is there: a file that misses it must not replace the page. */
 function useDrop(onFiles: (files: readonly File[]) => void) {
