@@ -170,6 +170,22 @@ test('CV-3 on a phone the form begins at its top, and its keyboard waits for a t
   assert.equal(await page.evaluate('document.activeElement.localName'), 'button')
 })
 
+test('CV-12 a name that was typed for another machine is there when the dialog opens again', async (t) => {
+  const platform = await startPlatformFor(t)
+  await platform.request('POST', '/workspaces', { name: 'Conductor', runtime: 'mock' })
+  const page = await openPage(t, platform, { hash: '#/new' })
+  const dialog = page.getByRole('dialog', { name: 'New workspace' })
+  await dialog.getByRole('button', { name: 'Connect one that runs elsewhere' }).click()
+  await dialog.getByRole('textbox', { name: 'Name' }).fill('Laptop of Mira')
+  await page.keyboard.press('Escape')
+  await dialog.waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'New workspace' }).click()
+  assert.equal(await dialog.getByRole('textbox', { name: 'Name' }).inputValue(), 'Laptop of Mira')
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+  await page.getByRole('button', { name: 'New workspace' }).click()
+  await dialog.getByRole('radio').first().waitFor()
+})
+
 test('CV-3 CN-1 the connect command works on another machine: it has the public URL, and says how to get the program', async (t) => {
   const platform = await startPlatformFor(t, { args: ['--public-url', 'https://molecule.example'] })
   // The link has the public name, which only this test knows.

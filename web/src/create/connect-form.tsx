@@ -11,7 +11,7 @@ import { Dot } from '../ui/dot.tsx'
 import { Field } from '../ui/field.tsx'
 import { Select } from '../ui/select.tsx'
 import { RunningTime } from '../ui/time.tsx'
-import { useDraft } from '../ui/use-draft.ts'
+import { keepForm, readForm, useDraft } from '../ui/use-draft.ts'
 import { connectCommand, urlOfCommand } from './connect-command.ts'
 import { ConnectNotes } from './connect-notes.tsx'
 import { useCreate } from './use-create.ts'
@@ -25,8 +25,16 @@ interface MadeBridge {
   readonly madeAt: string
 }
 
+const DRAFT = 'new.connect'
+
+export const hasConnectDraft = (): boolean => readForm(DRAFT) !== undefined
+
 export function ConnectForm({ onClose }: { readonly onClose: () => void }) {
   const [made, setMade] = useState<MadeBridge>()
+  const close = () => {
+    keepForm(DRAFT, undefined)
+    onClose()
+  }
   return (
     <div className="flex flex-col gap-5">
       <Step number={1} title="Name it">
@@ -34,7 +42,7 @@ export function ConnectForm({ onClose }: { readonly onClose: () => void }) {
       </Step>
       {made === undefined ? null : <ConnectSteps made={made} />}
       <FormFooter note="Works with claude-code, codex, gemini, opencode, exec and others.">
-        <Button onClick={onClose}>Close</Button>
+        <Button onClick={close}>{made === undefined ? 'Cancel' : 'Close'}</Button>
       </FormFooter>
     </div>
   )
@@ -67,7 +75,7 @@ function Step({
 
 function NameForm({ onMade }: { readonly onMade: (made: MadeBridge) => void }) {
   const workspaces = useWorkspaces()
-  const { value, change, forget } = useDraft('new.connect', { name: '', parentId: '' })
+  const { value, change, forget } = useDraft(DRAFT, { name: '', parentId: '' })
   const { name, parentId } = value
   const [problem, setProblem] = useState<string>()
   const create = useCreate((workspace) => {

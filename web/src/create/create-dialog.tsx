@@ -2,7 +2,7 @@
 import { useState } from 'react'
 import { classNames } from '../ui/class-names.ts'
 import { Dialog } from '../ui/dialog.tsx'
-import { ConnectForm } from './connect-form.tsx'
+import { ConnectForm, hasConnectDraft } from './connect-form.tsx'
 import { LocalForm } from './local-form.tsx'
 
 const WAYS = [
@@ -11,7 +11,8 @@ const WAYS = [
 ] as const
 
 export function CreateDialog({ onClose }: { readonly onClose: () => void }) {
-  const [way, setWay] = useState<(typeof WAYS)[number]['id']>('here')
+  // A name that was typed for another machine is shown again.
+  const [way, setWay] = useState<(typeof WAYS)[number]['id']>(() => (hasConnectDraft() ? 'elsewhere' : 'here'))
   return (
     <Dialog title="New workspace" onClose={onClose} wide>
       <fieldset className="mb-5 flex gap-1 rounded-box border border-line bg-raised p-1 max-md:flex-col">
