@@ -9,7 +9,7 @@ import { type Store, sql, type Transaction } from '../../store/store.ts'
 import type { ConversationPage, ConversationQuery, ConversationSummary, Conversations } from '../readers.ts'
 import { type ChatStateRow, chatStateOf } from './chat-state.ts'
 import { readChat } from './conversation-messages.ts'
-import { likePattern, messageTextOf, replyTextOf, searchMessages } from './message-search.ts'
+import { foldForSearch, likePattern, messageTextOf, replyTextOf, searchMessages } from './message-search.ts'
 import { truncate } from './truncate.ts'
 
 /** Tasks that one page looks at. */
@@ -106,13 +106,13 @@ const MATCHING = `select m.id, m.envelope, ${SHORT_REPLY} as reply ${SEARCHED}
   order by m.n desc limit ${MATCHES_READ_MAX}`
 
 function* matches(row: ListedRow, search: string, budget: { bytesLeft: number }): Transaction<boolean> {
-  const wanted = search.toLowerCase()
+  const wanted = foldForSearch(search)
   const after = row.last_n - SEARCHED_MESSAGES
   const [size] = yield* sql<{ bytes: number | null }>(SEARCHED_BYTES, [row.id, after])
   budget.bytesLeft -= Number(size?.bytes ?? 0)
   const pattern = likePattern(wanted)
   const found = yield* sql<{ id: string; envelope: string; reply: string | null }>(MATCHING, [row.id, after, pattern])
   return found.some(({ id, envelope, reply }) =>
-    `${messageTextOf(envelope)}\n${reply === null ? '' : replyTextOf(reply, id)}`.toLowerCase().includes(wanted),
+    foldForSearch(`${messageTextOf(envelope)}\n${reply === null ? '' : replyTextOf(reply, id)}`).includes(wanted),
   )
 }

@@ -73,18 +73,23 @@ function* readSlice({
   text,
   before,
 }: MessageSearch & { readonly before: string }): Transaction<{ hits: MessageHit[]; last: string | undefined }> {
-  const wanted = text.toLowerCase()
+  const wanted = foldForSearch(text)
   const rows = yield* sql<FoundRow>(SLICE, [workspaceId, before, likePattern(wanted)])
   return { hits: rows.flatMap((row) => toHit(row, wanted) ?? []), last: rows.at(-1)?.id }
 }
 
+/** In any case, and with a line break as a space, because the page shows it as one. */
+export const foldForSearch = (text: string): string => oneLine(text).toLowerCase()
+
+const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ')
+
 /**
  * What the database looks for; the texts that it finds are parsed, because a stored text also has names of fields.
- * SQLite knows capital letters only of ASCII, so other letters match anything there.
+ * SQLite knows capital letters only of ASCII, so other letters match anything there, and so does a space.
  */
 export function likePattern(wanted: string): string {
   const escaped = JSON.stringify(wanted).slice(1, -1).replaceAll(/[!%_]/g, '!$&')
-  return `%${escaped.replaceAll(/[^ -~]+/g, '%')}%`
+  return `%${escaped.replaceAll(/[^!-~]+/g, '%')}%`
 }
 
 function toHit(row: FoundRow, wanted: string): MessageHit | undefined {
@@ -120,11 +125,12 @@ export function replyTextOf(stored: string, messageId: string): string {
 }
 
 /** The words around the first place where the text stands, in one line; undefined where it does not. */
-function excerptOf(text: string, wanted: string): string | undefined {
+function excerptOf(given: string, wanted: string): string | undefined {
+  const text = oneLine(given)
   const at = text.toLowerCase().indexOf(wanted)
   if (at < 0) return undefined
   const from = Math.max(0, at - BEFORE_CHARACTERS)
   const to = Math.max(from + EXCERPT_CHARACTERS, at + wanted.length)
-  const words = text.slice(from, to).toWellFormed().replaceAll(/\s+/g, ' ').trim()
+  const words = text.slice(from, to).toWellFormed().trim()
   return `${from > 0 ? '…' : ''}${words}${to < text.length ? '…' : ''}`
 }

@@ -47,6 +47,17 @@ export function searchTests(harness: InboxHarness): void {
     for (const text of ['envelope', 'ROLE_USER', '100_', 'needle elsewhere']) {
       assert.equal((await search(id, text)).hits.length, 0, text)
     }
+    // A page shows a line break as a space, and people copy what they read.
+    const wrapped = await converse(id, [['the first line\n  and the second', 'ok']])
+    for (const text of ['first line and the', 'LINE\nAND']) {
+      const found = (await search(id, text)).hits
+      assert.deepEqual(
+        found.map(({ taskId, excerpt }) => [taskId, excerpt]),
+        [[wrapped[0], 'the first line and the second']],
+        text,
+      )
+    }
+    assert.equal((await search(id, 'firstline')).hits.length, 0)
     const all = await harness.local.conversations.search({ text: 'needle elsewhere', limit: 50 })
     assert.deepEqual(
       all.hits.map(({ workspaceId }) => workspaceId),
