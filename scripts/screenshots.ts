@@ -36,9 +36,18 @@ async function take(browser: Browser, shot: Shot): Promise<void> {
   const { name, platform, hash = '#/', role = 'admin', prepare, onlyDesktop = false } = shot
   if (positionals.length > 0 && !positionals.some((word) => name.includes(word))) return
   for (const [size, viewport] of Object.entries(SIZES)) {
-    if (onlyDesktop && size === 'phone') continue
+    const isPhone = size === 'phone'
+    if (onlyDesktop && isPhone) continue
     for (const colorScheme of SCHEMES) {
-      const context = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce', deviceScaleFactor: 1 })
+      const context = await browser.newContext({
+        viewport,
+        colorScheme,
+        reducedMotion: 'reduce',
+        deviceScaleFactor: 1,
+        // On a touch screen the page gives no field the focus.
+        hasTouch: isPhone,
+        isMobile: isPhone,
+      })
       const page = await context.newPage()
       if (role === 'none') await page.goto(platform.url)
       else {
