@@ -14,6 +14,9 @@ import { LIMITS, runFile } from './test-watch.mjs'
  * @property {import('./test-watch.mjs').Limits} [limits]
  */
 
+/** Files that are named with their time after a long run. */
+const SLOWEST = 20
+
 /**
  * Runs the files and prints the report. True = tests ran and all passed.
  *
@@ -27,13 +30,17 @@ export async function runTests({ title, files, lanes, patterns = [], limits = LI
   /** @type {string[]} */
   const problems = []
   const waiting = [...files]
+  /** @type {{ file: string, ms: number }[]} */
+  const times = []
   const lane = async () => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       /** @type {TestEvent[]} */
       const events = []
       // Two files at once would mix their lines, so a file is printed when it has ended.
       const onEvent = lanes === 1 ? report.add : (/** @type {TestEvent} */ event) => void events.push(event)
+      const fileStartMs = performance.now()
       const problem = await runFile({ ...next, limits, patterns, onEvent })
+      times.push({ file: next.file, ms: performance.now() - fileStartMs })
       for (const event of events) report.add(event)
       if (problem !== undefined) problems.push(problem)
     }
@@ -44,6 +51,7 @@ export async function runTests({ title, files, lanes, patterns = [], limits = LI
   for (const file of empty) problems.push(`${file} contains no test.`)
   const { counts } = report
   printSummary(counts, performance.now() - startMs)
+  if (times.length > SLOWEST) printSlowest(times)
   for (const problem of problems) console.error(`\n${problem}`)
   const ran = counts.tests > counts.skipped + counts.todo
   return ran && counts.failed + counts.cancelled === 0 && problems.length === 0 && report.success
@@ -92,6 +100,16 @@ function createReport() {
 function printSummary({ tests, suites, passed, failed, cancelled, skipped, todo }, durationMs) {
   const lines = { tests, suites, pass: passed, fail: failed, cancelled, skipped, todo, duration_ms: durationMs }
   for (const [name, count] of Object.entries(lines)) console.log(`ℹ ${name} ${count}`)
+}
+
+/**
+ * The files for which everybody waits the longest.
+ *
+ * @param {{ file: string, ms: number }[]} times
+ */
+function printSlowest(times) {
+  const slowest = times.toSorted((one, other) => other.ms - one.ms).slice(0, SLOWEST)
+  console.log(`ℹ slowest files: ${slowest.map(({ file, ms }) => `${file} ${Math.round(ms / 1000)} s`).join(', ')}`)
 }
 
 /** @param {InstanceType<typeof spec>} reporter */
