@@ -4,7 +4,7 @@
  *
  *   npm run test:mutate -- --sample 60 --seed 1 --room inbox
  *   npm run test:mutate -- --at src/inbox/lease/claim.ts:71
- *   npm run test:mutate -- --at src/inbox/lease/claim.ts --test src/inbox/lease/claim.test.ts
+ *   npm run test:mutate -- --at src/inbox/lease/claim.ts --test test/contracts/sqlite.test.ts
  *
  * It first leaves out what does not compile (`mutate-types.ts`) and measures which tests run which part of the source
  * (`mutate-coverage.ts`): some ten minutes for the first time. A kill is kept for the next run (`mutate-verdicts.ts`).

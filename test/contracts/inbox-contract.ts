@@ -2,6 +2,7 @@
 import { after, before, describe } from 'node:test'
 import { activityTests } from './inbox/activity.ts'
 import { admitTests } from './inbox/admit.ts'
+import { bridgeLeaseTests } from './inbox/bridge-leases.ts'
 import { bridgeTests } from './inbox/bridges.ts'
 import { budgetTests } from './inbox/budgets.ts'
 import { cancelTests } from './inbox/cancel.ts'
@@ -64,5 +65,6 @@ export function inboxContract(underTest: StoreUnderTest): void {
     usageTests(harness)
     parkedTests(harness)
     bridgeTests(harness)
+    bridgeLeaseTests(harness)
   })
 }

@@ -10,23 +10,26 @@ import { done, hasCode, type InboxHarness } from './harness.ts'
 const never = new AbortController().signal
 const started = { from: 1, events: [{ type: 'status', text: 'started' } as const] }
 
+export const bridgeCall = (workspaceId: string, more: Partial<BridgeCall> = {}): BridgeCall => ({
+  workspaceId,
+  bridge: 'laptop',
+  leasesMax: 1,
+  holding: [],
+  waitMs: 10_000,
+  ...more,
+})
+
+export function onlyLease(directives: readonly Directive[]): Lease {
+  assert.deepEqual(
+    directives.map(({ type }) => type),
+    ['lease'],
+  )
+  return (directives[0] as { lease: Lease }).lease
+}
+
 export function bridgeTests(harness: InboxHarness): void {
-  const call = (workspaceId: string, more: Partial<BridgeCall> = {}): BridgeCall => ({
-    workspaceId,
-    bridge: 'laptop',
-    leasesMax: 1,
-    holding: [],
-    waitMs: 10_000,
-    ...more,
-  })
+  const call = bridgeCall
   const poll = (given: BridgeCall, signal = never) => harness.local.bridges.lease(given, signal)
-  const onlyLease = (directives: readonly Directive[]): Lease => {
-    assert.deepEqual(
-      directives.map(({ type }) => type),
-      ['lease'],
-    )
-    return (directives[0] as { lease: Lease }).lease
-  }
   const leased = async (given: BridgeCall) => onlyLease(await poll(given))
   const settle = (key: LeaseKey, text: string, host = 'there') =>
     harness.local.bridges.settle(key, { outcome: done(text), host })
@@ -137,30 +140,51 @@ export function bridgeTests(harness: InboxHarness): void {
   })
 
   test('CN-5 a second call of a bridge ends the first, and a caller that disconnects leaves nothing leased', async () => {
-    const id = await harness.workspace()
+    const [id, other] = [await harness.workspace(), await harness.workspace()]
+    const connected = () => [id, other].map((each) => harness.local.bridges.isConnected(each))
     const first = poll(call(id))
     const gone = new AbortController()
     const second = poll(call(id), gone.signal)
     assert.deepEqual(await first, [])
+    assert.deepEqual(connected(), [true, false])
     gone.abort()
     assert.deepEqual(await second, [])
+    assert.deepEqual(connected(), [false, false])
     const { taskId } = await harness.local.reception.admit(letterTo(id))
     assert.equal(await harness.state(taskId), 'TASK_STATE_SUBMITTED')
     await settle(await leased(call(id)), 'done')
   })
 
-  test('a key with another workspace is stale in every call', async () => {
-    const [own, other] = [await harness.workspace(), await harness.workspace()]
-    const { taskId } = await harness.local.reception.admit(letterTo(other))
-    const lease = await leased(call(other))
-    const stolen = { ...lease, workspaceId: own }
+  test('IN-3 a key reaches its message only with its own task, conversation, workspace and epoch', async () => {
+    const [own, other] = [await harness.workspace(2), await harness.workspace()]
+    for (const id of [own, own, other]) await harness.local.reception.admit(letterTo(id))
+    const { taskId, ...lease } = await leased(call(other))
+    const key = { ...lease, taskId }
+    const { conversationId, messageId } = await leased(call(own))
     const { bridges } = harness.local
-    assert.deepEqual(await bridges.extend([stolen]), ['stale'])
-    assert.equal(await bridges.append(stolen, started), 'stale')
-    assert.equal(await settle(stolen, 'forged'), 'stale')
-    assert.equal(await bridges.suspend(stolen), 'stale')
+    const question = { id: 'q', kind: 'question', parts: [{ text: 'may I?' }] } as const
+    for (const wrong of [
+      { workspaceId: own },
+      { conversationId },
+      { taskId: messageId },
+      { messageId },
+      { epoch: 2 },
+    ]) {
+      const stolen = { ...key, ...wrong }
+      const answers = [
+        await bridges.begin(stolen),
+        await bridges.append(stolen, started),
+        await bridges.suspend(stolen),
+        await bridges.resume(stolen),
+        await bridges.ask(stolen, question),
+        await settle(stolen, 'forged'),
+        ...(await bridges.extend([stolen])),
+      ]
+      assert.deepEqual(new Set(answers), new Set(['stale']), JSON.stringify(wrong))
+    }
     assert.equal(await harness.state(taskId), 'TASK_STATE_WORKING')
-    await settle(lease, 'done')
+    assert.deepEqual(await bridges.extend([key]), ['held'])
+    await settle(key, 'done')
   })
 
   test('PL-12 RE-9 a bridge may not report on a turn that the platform runs itself', async () => {
@@ -223,12 +247,17 @@ export function bridgeTests(harness: InboxHarness): void {
     assert.deepEqual({ ...row }, { host: 'laptop:exec', token: 'token' })
   })
 
-  test('the number of waiting bridges of a workspace is limited, and one more is refused with a time to retry', async () => {
+  test('CN-7 the number of waiting bridges of a workspace is limited, and one more is refused with a time to retry', async () => {
     const id = await harness.workspace()
     const leave = new AbortController()
     const names = Array.from({ length: BRIDGES_MAX }, (_, index) => `bridge-${index}`)
     const waiting = names.map((bridge) => poll(call(id, { bridge }), leave.signal))
-    await assert.rejects(poll(call(id, { bridge: 'one-more' })), hasCode('too_many_requests'))
+    await assert.rejects(poll(call(id, { bridge: 'one-more' })), {
+      code: 'too_many_requests',
+      retryable: true,
+      details: { retryAfterMs: 10_000 },
+    })
+    assert.deepEqual(await poll(call(await harness.workspace(), { waitMs: 0 })), [])
     leave.abort()
     await Promise.all(waiting)
   })

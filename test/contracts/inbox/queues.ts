@@ -1,9 +1,12 @@
 /** The queue of a workspace as a whole: pause, stop, resume, end. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Outcome } from '../../../src/inbox/inbox.ts'
+import type { Lease, Outcome } from '../../../src/inbox/inbox.ts'
+import { findSession } from '../../../src/sessions/sessions.ts'
 import { letterTo } from '../../fakes/letters.ts'
-import { done, failure, hasCode, type InboxHarness } from './harness.ts'
+import { manualClock } from '../../fakes/manual-clock.ts'
+import { done, failure, HOST, hasCode, type InboxHarness } from './harness.ts'
+import { childOf, createTeams } from './team.ts'
 
 const DELETED = { code: 'canceled', message: 'the workspace was deleted' }
 const MINUTE_MS = 60_000
@@ -40,6 +43,35 @@ function limitTests(harness: InboxHarness): void {
     assert.ok(await openWorker.idle())
     for (const lease of woken) await inbox.settle(lease, done('ok'))
     await openWorker.leave()
+    await harness.withWorker(other, async (worker) => assert.ok(await worker.idle()))
+  })
+
+  test('CN-3 what failed often is ready at once for a new worker; quick retries and limits of a provider keep their time', async () => {
+    const [id, other] = [await harness.workspace(9), await harness.workspace()]
+    const { reception, queues, inbox } = harness.local
+    const retry = { type: 'retry', failure, reason: 'failure', interrupted: false } as const
+    /** A message that failed so often and waits for an hour. */
+    const wait = async (workspaceId: string, failures: number, isParked = false) => {
+      const { taskId } = await reception.admit(letterTo(workspaceId))
+      await harness.withWorker(workspaceId, async (worker) => {
+        for (let failed = 1; failed <= failures; failed++) {
+          await inbox.settle(await worker.lease(), { ...retry, afterMs: failed < failures ? 0 : 3_600_000 })
+        }
+      })
+      if (isParked) await harness.sql('update messages set parks = 1 where task_id = $1', taskId)
+      return taskId
+    }
+    const late = await wait(id, 4)
+    await wait(id, 3)
+    await wait(id, 5, true)
+    await wait(other, 4)
+    await queues.retryFailed(id)
+    await harness.withWorker(id, async (worker) => {
+      const lease = await worker.lease()
+      assert.equal(lease.taskId, late)
+      await inbox.settle(lease, done('ok'))
+      assert.ok(await worker.idle())
+    })
     await harness.withWorker(other, async (worker) => assert.ok(await worker.idle()))
   })
 
@@ -102,6 +134,7 @@ function pauseTests(harness: InboxHarness): void {
     })
     assert.deepEqual(await harness.load(id), { running: 0, waiting: 0 })
     await assert.rejects(faces.pause('ws_none', { now: false }), hasCode('not_found'))
+    await assert.rejects(faces.resume('ws_none'), hasCode('not_found'))
   })
 }
 
@@ -135,6 +168,62 @@ function stopTests(harness: InboxHarness): void {
 }
 
 function endTests(harness: InboxHarness): void {
+  test('TW-3 CL-7 PL-2 a stop or an end cancels what the running turns delegated at once, and touches no other queue', async () => {
+    for (const act of ['stop', 'end'] as const) {
+      // Its clock stands still, so no sweep cancels anything.
+      const node = harness.newInbox(manualClock())
+      const { withTeam } = createTeams({ ...harness, local: node, worker: (id) => harness.worker(id, node) })
+      const bystander = await harness.workspace()
+      await harness.withWorker(bystander, async (other) => {
+        const untouched = await harness.local.reception.admit(letterTo(bystander))
+        const kept = await other.lease()
+        await withTeam(2, async ({ ids, workers: [home, away], rootTask, lease }) => {
+          const child = await node.reception.admit(childOf(lease, ids[1] ?? ''))
+          await away.lease()
+          if (act === 'stop') assert.deepEqual(await node.queues.stop(ids[0] ?? ''), [rootTask])
+          else assert.equal(await node.queues.end(ids[0] ?? '', DELETED), 1)
+          for (const worker of [home, away]) assert.equal((await worker.next()).type, 'stop')
+          assert.equal(await harness.state(child.taskId), 'TASK_STATE_CANCELED')
+        })
+        assert.ok(await other.idle())
+        assert.equal(await harness.local.inbox.settle(kept, done('ok')), 'settled')
+        assert.equal(await harness.state(untouched.taskId), 'TASK_STATE_COMPLETED')
+      })
+      node.close()
+    }
+  })
+
+  test('PL-2 an end leaves no dead letter, question or session of its workspace, and those of others stay', async () => {
+    const { reception, queues, inbox, deadLetters, pendingAsks } = harness.local
+    const ids = [await harness.workspace(3), await harness.workspace(3)]
+    const leases: Lease[] = []
+    for (const id of ids) {
+      await harness.withWorker(id, async (worker) => {
+        const outcomes: Outcome[] = [{ type: 'dead', failure }, { ...done('ok'), session: 'token' } as Outcome]
+        for (const outcome of outcomes) {
+          await reception.admit(letterTo(id, { contextId: 'c' }))
+          await inbox.settle(await worker.lease(), outcome)
+        }
+        await reception.admit(letterTo(id, { contextId: 'c' }))
+        const lease = await worker.lease()
+        const ask = { kind: 'permission', id: 'a', parts: [{ text: 'may I?' }], tool: 'Bash', subject: 'ls' } as const
+        assert.equal(await inbox.ask(lease, ask), 'held')
+        leases.push(lease)
+      })
+    }
+    const left = async (lease: Lease) => [
+      (await deadLetters.list(lease.workspaceId)).rows.length,
+      (await pendingAsks.list({ workspaceId: lease.workspaceId })).rows.length,
+      await harness.store.read(() => findSession(HOST, lease)),
+    ]
+    await queues.end(ids[0] ?? '', DELETED)
+    assert.deepEqual(await Promise.all(leases.map(left)), [
+      [0, 0, undefined],
+      [1, 1, 'token'],
+    ])
+    await queues.end(ids[1] ?? '', DELETED)
+  })
+
   test('PL-2 an ended queue settles waiting and running messages with its reason, and admits no more', async () => {
     const id = await harness.workspace()
     const { reception, queues: faces, inbox } = harness.local
@@ -151,6 +240,9 @@ function endTests(harness: InboxHarness): void {
       assert.equal((await worker.next()).type, 'stop')
       assert.deepEqual(await inbox.extend([lease]), ['stale'])
       assert.equal(await inbox.settle(lease, done('too late')), 'stale')
+      assert.equal(await inbox.begin(lease), 'stale')
+      assert.equal(await inbox.append(lease, { from: 1, events: [{ type: 'text', delta: 'late' }] }), 'stale')
+      assert.deepEqual([await inbox.suspend(lease), await inbox.resume(lease)], ['stale', 'stale'])
       assert.equal(await harness.state(first.taskId), 'TASK_STATE_FAILED')
       await assert.rejects(reception.admit(letterTo(id)), hasCode('not_found'))
       assert.equal(await faces.end(id, DELETED), 0)

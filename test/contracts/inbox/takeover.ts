@@ -7,6 +7,7 @@ import type { Store } from '../../../src/store/store.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { type ManualClock, manualClock } from '../../fakes/manual-clock.ts'
 import { waitUntil } from '../../harness/wait.ts'
+import { createBarrier } from './barrier.ts'
 import { done, type InboxHarness } from './harness.ts'
 
 export function takeoverTests(harness: InboxHarness): void {
@@ -144,6 +145,63 @@ export function takeoverTests(harness: InboxHarness): void {
       await worker.leave()
     })
     assert.deepEqual(await harness.load(id), { running: 0, waiting: 0 })
+  })
+
+  test('IN-3 PL-2 no turn of a paused queue is taken over, and a cancelled one frees its conversation there too', async () => {
+    const id = await harness.workspace(2)
+    const { reception, queues } = harness.local
+    const slow = harness.worker(id)
+    const running = await reception.admit(letterTo(id, { contextId: 'a' }))
+    const canceled = await reception.admit(letterTo(id, { contextId: 'b' }))
+    const lost = [await slow.lease(), await slow.lease()]
+    await slow.leave()
+    await reception.cancel(canceled.taskId)
+    const behind = await reception.admit(letterTo(id, { contextId: 'b' }))
+    await queues.pause(id, { now: false })
+    await withNode(async (node, clock) => {
+      const worker = harness.worker(id, node)
+      await runOut(id)
+      await pass(clock, 40_000)
+      assert.ok(await worker.idle())
+      assert.deepEqual((await harness.local.inbox.extend(lost)).sort(), ['held', 'stale'])
+      await runOut(id)
+      await queues.resume(id)
+      await pass(clock, 5000)
+      const leases = [await worker.lease(), await worker.lease()]
+      assert.deepEqual(leases.map(({ taskId }) => taskId).sort(), [running.taskId, behind.taskId].sort())
+      for (const lease of leases) await node.inbox.settle(lease, done('ok'))
+      await worker.leave()
+    })
+    assert.deepEqual(await harness.load(id), { running: 0, waiting: 0 })
+  })
+
+  test('IN-3 IN-8 a lease that is renewed or settled while its takeover begins stays as it is', async () => {
+    for (const meanwhile of ['renewed', 'settled', 'cancelled and renewed']) {
+      const id = await harness.workspace(2)
+      const { reception, inbox } = harness.local
+      const slow = harness.worker(id)
+      const { taskId } = await reception.admit(letterTo(id, { contextId: 'c' }))
+      const lease = await slow.lease()
+      await slow.leave()
+      const barrier = createBarrier(harness.store)
+      await withNode(async (node, clock) => {
+        const worker = harness.worker(id, node)
+        await pass(clock, 40_000)
+        if (meanwhile.startsWith('cancelled')) await reception.cancel(taskId)
+        await runOut(id)
+        const held = barrier.hold('write')
+        clock.advance(5000)
+        await held.reached
+        const standing = meanwhile === 'settled' ? await inbox.settle(lease, done('mine')) : await inbox.extend([lease])
+        held.release()
+        assert.ok(await worker.idle(), meanwhile)
+        const expected = { renewed: ['held'], settled: 'settled', 'cancelled and renewed': ['stop'] }[meanwhile]
+        assert.deepEqual(standing, expected)
+        if (meanwhile !== 'settled') assert.deepEqual(await inbox.extend([lease]), expected, meanwhile)
+        assert.equal(await inbox.settle(lease, done('mine')), 'settled')
+        await worker.leave()
+      }, barrier.store)
+    }
   })
 
   test('IN-7 a message that no worker began in time is a dead letter with that reason; one that had begun is not', async () => {
