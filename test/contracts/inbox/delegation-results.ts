@@ -87,6 +87,36 @@ export function delegationResultTests(harness: InboxHarness): void {
     }
   })
 
+  test('TW-3 a child that an owner cancels after the turn of its parent is reported', async () => {
+    await withTeam(2, async ({ ids, workers: [home, away], lease }) => {
+      const { taskId } = await admit(childOf(lease, ids[1] ?? ''))
+      const child = await away.lease()
+      await harness.local.inbox.settle(lease, done('later'))
+      await harness.local.reception.cancel(taskId)
+      await harness.local.inbox.settle(child, { type: 'stopped' })
+      await harness.local.children.lookAfter()
+      const result = await home.lease()
+      assert.match(textOf(result), new RegExp(`task ${taskId} .*cancel`))
+      await harness.local.inbox.settle(result, done('thanks'))
+    })
+  })
+
+  test('TW-3 IN-4 the replay of a delegation stays below a parent that goes on, and is a tree of its own below one that failed', async () => {
+    for (const ending of ['runs', 'done', 'canceled', 'dead']) {
+      await withTeam(2, async ({ ids, workers: [, away], rootTask, lease }) => {
+        const { taskId } = await admit(childOf(lease, ids[1] ?? ''))
+        await harness.local.inbox.settle(await away.lease(), { type: 'dead', failure })
+        if (ending === 'canceled') await harness.local.reception.cancel(rootTask)
+        if (ending === 'done') await harness.local.inbox.settle(lease, done('bye'))
+        if (ending === 'dead') await harness.local.inbox.settle(lease, { type: 'dead', failure })
+        const replayed = await harness.local.deadLetters.replay(ids[1] ?? '', taskId)
+        const parent = ending === 'runs' || ending === 'done' ? lease.messageId : null
+        assert.deepEqual(await relatives(replayed), { parent_id: parent, root_id: parent }, ending)
+        assert.equal((await away.lease()).taskId, replayed)
+      })
+    }
+  })
+
   test('TW-3 TW-6 a child that a new attempt meets again is unread again, with a key and without', async () => {
     await withTeam(2, async ({ ids, workers: [home, away], lease }) => {
       const delegate = (of: Lease, text: string, idempotencyKey?: string) =>

@@ -144,6 +144,31 @@ export function parkedTests(harness: InboxHarness): void {
     assert.equal(later?.statusReason, 'its last turn failed')
   })
 
+  test('RT-13 a message that its worker gave back until a time waits for it, at most an hour', async () => {
+    for (const [afterMs, waitMs] of [
+      [1_800_000, 1_800_000],
+      [3 * HOUR_MS, HOUR_MS],
+      [-5, 0],
+    ] as const) {
+      const id = await harness.workspace()
+      const { taskId } = await harness.local.reception.admit(letterTo(id))
+      const said = { parts: [{ text: 'the turns of the hour are used up' }] }
+      await attempt(id, () => ({ type: 'released', interrupted: false, parked: { afterMs, said } }))
+      if (waitMs > 0) {
+        const status = (await harness.local.reception.task(taskId))?.status
+        assert.deepEqual([status?.state, status?.message?.parts], ['TASK_STATE_WORKING', said.parts])
+        assert.deepEqual(status?.message?.metadata, { code: 'waiting' })
+        await pass(id, waitMs - 60_000)
+        await harness.withWorker(id, async (worker) => assert.ok(await worker.idle()))
+        await pass(id, 60_000)
+      }
+      await attempt(id, ({ failures, losses, interrupted }) => {
+        assert.deepEqual([failures, losses, interrupted], [0, 0, false])
+        return done('ok')
+      })
+    }
+  })
+
   test('RT-14 a parked message does not expire: it was started in time', async () => {
     const id = await harness.workspace()
     const { taskId } = await harness.local.reception.admit(letterTo(id))

@@ -1,9 +1,13 @@
 /** Turns: order, slots, outcomes, retries, and what readers see of them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Lease, Outcome } from '../../../src/inbox/inbox.ts'
+import type { Lease, LogEntry, Outcome } from '../../../src/inbox/inbox.ts'
 import { letterTo } from '../../fakes/letters.ts'
+import { manualClock } from '../../fakes/manual-clock.ts'
+import { within } from '../../harness/wait.ts'
 import { done, failure, hasCode, type InboxHarness } from './harness.ts'
+
+const never = new AbortController().signal
 
 export function settleTests(harness: InboxHarness): void {
   test('a message is admitted, leased, settled, and its task holds the reply', async () => {
@@ -113,7 +117,8 @@ export function settleTests(harness: InboxHarness): void {
       assert.equal(asked?.status.state, 'TASK_STATE_INPUT_REQUIRED')
       assert.deepEqual(asked?.status.message?.parts, [{ text: 'which?' }])
       await harness.local.reception.admit(letterTo(id, { taskId, text: 'that' }))
-      assert.equal(await harness.state(taskId), 'TASK_STATE_WORKING')
+      const answered = (await harness.local.reception.task(taskId))?.status
+      assert.deepEqual([answered?.state, answered?.message], ['TASK_STATE_WORKING', undefined])
       await harness.local.inbox.settle(await worker.lease(), done('thanks'))
       assert.equal(await harness.state(taskId), 'TASK_STATE_COMPLETED')
     })
@@ -193,6 +198,82 @@ export function settleTests(harness: InboxHarness): void {
       }
       assert.deepEqual(seen, ['WORKING', '=hel', '+lo', 'WORKING', 'WORKING', '=', '=new', '=new text', 'COMPLETED'])
     })
+  })
+
+  test('IN-7 the status of a task has the question, the words of the agent, or the notice of the platform', async () => {
+    const id = await harness.workspace()
+    const asked = { type: 'done', finality: 'input_required', parts: [{ text: 'which?' }], artifacts: [] } as const
+    const file = { artifactId: 'f', parts: [{ text: 'file' }] }
+    const said = { parts: [{ text: 'no' }] }
+    /** The outcome, the status message of the task, and the whole answer, as a chat gets it. */
+    const cases: readonly (readonly [Outcome, string, readonly string[], readonly string[]])[] = [
+      [asked, 'INPUT_REQUIRED', ['which?'], ['which?']],
+      [{ ...asked, parts: [] }, 'INPUT_REQUIRED', [], []],
+      [{ ...asked, notice: 'cut' }, 'INPUT_REQUIRED', ['which?', '\n\ncut'], ['which?', '\n\ncut']],
+      [{ ...asked, finality: 'completed', notice: 'cut' }, 'COMPLETED', ['cut'], ['which?', '\n\ncut']],
+      [{ ...asked, finality: 'rejected', parts: [], artifacts: [file], said }, 'REJECTED', ['no'], ['file', 'no']],
+      [{ ...asked, finality: 'auth_required', parts: [], notice: 'cut' }, 'AUTH_REQUIRED', ['cut'], ['cut']],
+    ]
+    await harness.withWorker(id, async (worker) => {
+      for (const [outcome, state, status, answer] of cases) {
+        const { taskId } = await harness.local.reception.admit({ ...letterTo(id), replyTo: { door: id, channel: 'c' } })
+        await harness.local.inbox.settle(await worker.lease(), outcome)
+        const task = await harness.local.reception.task(taskId)
+        const delivery = await harness.local.deliveries.take(id)
+        const texts = [task?.status.message?.parts, delivery?.body.parts].map((parts) =>
+          (parts ?? []).map(({ text }) => text),
+        )
+        assert.deepEqual([task?.status.state, ...texts], [`TASK_STATE_${state}`, status, answer])
+        await harness.local.deliveries.finish(delivery?.id ?? '', { type: 'sent' })
+      }
+    })
+  })
+
+  test('IN-4 a dead letter keeps the artifacts of its turn, and each sender of its task gets the clean sentence', async () => {
+    const id = await harness.workspace()
+    const { reception, inbox, deliveries } = harness.local
+    const admit = (place = {}) => reception.admit({ ...letterTo(id, place), replyTo: { door: id, channel: 'c' } })
+    const artifacts = [{ artifactId: 'f', parts: [{ text: 'file' }] }]
+    const shown = { ...failure, message: 'exit 1: /secret', sentence: 'The agent stopped.' }
+    const { taskId } = await admit()
+    await admit({ taskId })
+    await harness.withWorker(id, async (worker) => {
+      await inbox.settle(await worker.lease(), { type: 'dead', failure: shown, artifacts })
+    })
+    for (let sender = 0; sender < 2; sender++) {
+      const { id: delivery = '', body } = (await deliveries.take(id)) ?? {}
+      assert.deepEqual([body?.state, body?.parts], ['TASK_STATE_FAILED', [{ text: 'The agent stopped.' }]])
+      await deliveries.finish(delivery, { type: 'sent' })
+    }
+    const task = await reception.task(taskId)
+    assert.deepEqual([task?.artifacts, task?.status.message?.parts], [artifacts, [{ text: 'The agent stopped.' }]])
+    assert.doesNotMatch(JSON.stringify(task), /secret/)
+    assert.match(JSON.stringify(await reception.task(taskId, { detail: true })), /exit 1: .secret/)
+  })
+
+  test('IN-5 a reader hears at once that its task got the slot of a turn that ended or waits', async () => {
+    for (const end of ['settle', 'suspend'] as const) {
+      const id = await harness.workspace()
+      // Its clock stands still: the reader hears by the wake-up or not at all.
+      const node = harness.newInbox(manualClock())
+      const worker = harness.worker(id, node)
+      await node.reception.admit(letterTo(id))
+      const lease = await worker.lease()
+      const { taskId } = await node.reception.admit(letterTo(id))
+      const { seq = 0 } = (await node.reception.snapshot(taskId)) ?? {}
+      const follower = node.reception.follow(taskId, { afterSeq: seq }, never)[Symbol.asyncIterator]()
+      const heard = follower.next()
+      await harness.sql('select 1 as one')
+      if (end === 'settle') await node.inbox.settle(lease, done('ok'))
+      else await node.inbox.suspend(lease)
+      const { value } = await within(heard, 'the reader hears of its task')
+      assert.equal((value as LogEntry).wire[0]?.statusUpdate?.status.state, 'TASK_STATE_WORKING')
+      if (end === 'suspend') await node.inbox.settle(lease, done('ok'))
+      await node.inbox.settle(await worker.lease(), done('ok'))
+      await follower.return?.()
+      await worker.leave()
+      node.close()
+    }
   })
 
   test('IN-7 a waiting reader gets the task when it is settled, or as it is after its time', async () => {
