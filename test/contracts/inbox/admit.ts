@@ -5,6 +5,7 @@ import { ulid } from '../../../src/ids.ts'
 import type { Admitted } from '../../../src/inbox/inbox.ts'
 import { sql } from '../../../src/store/store.ts'
 import { letterTo } from '../../fakes/letters.ts'
+import { manualClock } from '../../fakes/manual-clock.ts'
 import { done, failure, hasCode, type InboxHarness } from './harness.ts'
 
 export function admitTests(harness: InboxHarness): void {
@@ -46,10 +47,16 @@ export function admitTests(harness: InboxHarness): void {
     const admit = (options: object) => reception.admit(letterTo(id, { idempotencyKey: 'key', ...options }))
     const first = await admit({ messageId: 'a', text: 'one' })
     assert.deepEqual(await admit({ messageId: 'b', text: 'one' }), { ...first, duplicate: true })
-    for (const messageId of ['a', 'c']) {
-      await assert.rejects(admit({ messageId, text: 'two' }), hasCode('idempotency_conflict'))
+    const other = await reception.admit(letterTo(id, { text: 'one' }))
+    const conflict = {
+      code: 'idempotency_conflict',
+      message: 'this idempotency key was used before with other content',
+      details: { taskId: first.taskId },
     }
-    await assert.rejects(admit({ text: 'one', contextId: 'elsewhere' }), hasCode('idempotency_conflict'))
+    for (const messageId of ['a', 'c']) await assert.rejects(admit({ messageId, text: 'two' }), conflict)
+    for (const place of [{ contextId: 'elsewhere' }, { taskId: other.taskId }]) {
+      await assert.rejects(admit({ text: 'one', ...place }), conflict)
+    }
     assert.equal((await admit({ messageId: 'a', text: 'two', principal: 'ws:x' })).duplicate, false)
   })
 
@@ -149,12 +156,64 @@ export function admitTests(harness: InboxHarness): void {
       harness.local.reception.admit(letterTo(id, { taskId, principal: 'ws:b' })),
       hasCode('not_found'),
     )
+    const elsewhere = letterTo(await harness.workspace(), { taskId, principal: 'ws:a' })
+    await assert.rejects(harness.local.reception.admit(elsewhere), hasCode('not_found'))
     await assert.rejects(
       harness.local.reception.admit(letterTo(id, { taskId, contextId: 'elsewhere', principal: 'ws:a' })),
       hasCode('invalid_request'),
     )
     assert.equal(await harness.local.reception.task(taskId, { principal: 'ws:b' }), undefined)
     assert.equal((await harness.local.reception.task(taskId, { principal: 'ws:a' }))?.id, taskId)
+  })
+
+  test('IN-2 a message that a waiting worker takes at once has the same lease as one from the queue', async () => {
+    const id = await harness.workspace(2)
+    const { reception, inbox } = harness.local
+    const letter = () => letterTo(id, { text: 'hi', principal: 'ws:a/c', idempotencyKey: `key ${ulid()}` })
+    const queued = letter()
+    await reception.admit(queued)
+    await harness.withWorker(id, async (worker) => {
+      const fromQueue = await worker.lease()
+      const direct = letter()
+      await reception.admit(direct)
+      const atOnce = await worker.lease()
+      const { messageId, taskId, contextId, conversationId } = atOnce
+      assert.deepEqual(atOnce, {
+        ...fromQueue,
+        messageId,
+        taskId,
+        contextId,
+        conversationId,
+        envelope: direct.envelope,
+        idempotencyKey: direct.idempotencyKey,
+      })
+      assert.deepEqual(fromQueue.envelope, queued.envelope)
+      for (const lease of [fromQueue, atOnce]) await inbox.settle(lease, done('ok'))
+    })
+  })
+
+  test('IN-2 a new message does not overtake one of another conversation that is ready', async () => {
+    const id = await harness.workspace()
+    const clock = manualClock()
+    const local = harness.newInbox(clock)
+    const worker = harness.worker(id, local)
+    assert.ok(await worker.idle())
+    const tasks: string[] = []
+    for (const slots of [1, 1, 3]) {
+      await harness.sql('update workspace_load set slots = $2 where workspace_id = $1', id, slots)
+      tasks.push((await local.reception.admit(letterTo(id))).taskId)
+    }
+    const first = await worker.lease()
+    assert.ok(await worker.idle(), 'the third message leaves the free slot to the second')
+    clock.advance(5000)
+    const leases = [first, await worker.lease(), await worker.lease()]
+    assert.deepEqual(
+      leases.map(({ taskId }) => taskId),
+      tasks,
+    )
+    for (const lease of leases) await local.inbox.settle(lease, done('ok'))
+    await worker.leave()
+    local.close()
   })
 
   test('a task has the id of the message that opened it, and that has the id of its request; later messages have their own', async () => {
@@ -261,11 +320,15 @@ export function admitTests(harness: InboxHarness): void {
     const id = await harness.workspace()
     const { reception } = harness.local
     const send = (n: number) => reception.admit(letterTo(id, { principal: `ws:greedy/c${n}`, contextId: `c${n % 7}` }))
-    await Promise.all(Array.from({ length: 500 }, (_, n) => send(n)))
-    await assert.rejects(send(1000), hasCode('queue_full'))
+    const sent = await Promise.all(Array.from({ length: 500 }, (_, n) => send(n)))
+    await assert.rejects(send(1000), { code: 'queue_full', retryable: true, details: { retryAfterMs: 5000 } })
     await assert.rejects(reception.admit(letterTo(id, { principal: 'ws:greedy' })), hasCode('queue_full'))
     await reception.admit(letterTo(id, { principal: 'ws:greedy2/c1' }))
     await reception.admit(letterTo(id))
+    // Its share of another queue is its own, and a message that has ended waits no more.
+    await reception.admit(letterTo(await harness.workspace(), { principal: 'ws:greedy/c1' }))
+    for (const { taskId } of sent.slice(0, 2)) await reception.cancel(taskId)
+    await send(1001)
     await harness.local.queues.end(id, failure)
   })
 
