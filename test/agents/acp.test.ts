@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
 import type { Task } from '../../src/protocol/a2a.ts'
 import { type FakeModel, modelPrompts, startFakeModel } from '../fakes/agents/fake-model.ts'
-import { pidsWithCommandLine } from '../harness/live-processes.ts'
+import { type LiveProcess, liveProcesses, pidsWithCommandLine } from '../harness/live-processes.ts'
 import { replyText, waitForFinalTask } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 import { ACP_AGENTS, type AcpSubject, acpBin, makeAcpHome } from './acp-agents.ts'
@@ -101,7 +101,8 @@ async function delegate(harness: AgentHarness, workspace: string): Promise<void>
   await harness.platform.exec('printf "colleague knows: "; cat', { name: 'colleague' })
   const text = reply(await harness.ask(workspace, modelPrompts.delegate, 'team'))
   assert.match(text, /The tool said: .*colleague knows: the weather/s)
-  const processes = harness.processes()
+  // codex gives an MCP server a small environment, without the mark of the turn.
+  const processes = withDescendants(harness.processes())
   const files = processes.flatMap(({ environment, commandLine }) => [
     ...`${environment}\n${commandLine}`.matchAll(/molecule-agent-[\w-]+\/[\w-]+\.token/g),
   ])
@@ -113,6 +114,16 @@ async function delegate(harness: AgentHarness, workspace: string): Promise<void>
       [],
     )
   }
+}
+
+function withDescendants(processes: readonly LiveProcess[]): readonly LiveProcess[] {
+  const found = new Map(processes.map((one) => [one.pid, one]))
+  const all = liveProcesses()
+  for (let size = 0; size < found.size; ) {
+    size = found.size
+    for (const one of all) if (found.has(one.parentPid)) found.set(one.pid, one)
+  }
+  return [...found.values()]
 }
 
 /** Cancels while a child of the agent's shell runs in a process session of its own; the conversation goes on. */
