@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { createDeliveries } from '../../../src/inbox/deliver/deliveries.ts'
 import type { Delivery, DeliveryBody } from '../../../src/inbox/delivery.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { done, failure, hasCode, type InboxHarness } from './harness.ts'
@@ -17,6 +18,13 @@ export function deliveryTests(harness: InboxHarness): void {
     })
   }
   const newDoor = () => `door-${++doors}`
+  const textOf = (delivery: Delivery | undefined) => delivery?.body.parts?.[0]?.text
+  /** What a person must decide about these deliveries. */
+  const decisions = async (...taken: readonly (Delivery | undefined)[]) => {
+    const ids = taken.map((delivery) => delivery?.id)
+    const open = await harness.local.deliveries.needingDecision()
+    return open.filter(({ id }) => ids.includes(id)).map(({ channel, state, error }) => [channel, state, error])
+  }
 
   test("a reply and a dead letter go to the message's reply address, in order, one at a time per channel", async () => {
     const door = newDoor()
@@ -123,6 +131,128 @@ export function deliveryTests(harness: InboxHarness): void {
     await all.finish(id, { type: 'failed', error: 'too many messages', retryAfterMs: 0 })
     assert.deepEqual(states(await all.take(door, split)), ['a sent', 'b sent', 'c pending'])
     await all.finish(id, { type: 'sent' })
+  })
+
+  test('GW-6 a delivery that waits for its next try holds back its own channel, and no other channel or door', async () => {
+    const [door, other] = [newDoor(), newDoor()]
+    for (const text of ['first', 'second']) await answered(door, 'a', text)
+    await answered(door, 'b', 'beside')
+    await answered(other, 'a', 'elsewhere')
+    const { deliveries: all } = harness.local
+    const first = await all.take(door)
+    await all.finish(first?.id ?? '', { type: 'failed', error: 'slow down', retryAfterMs: 3600_000 })
+    assert.deepEqual([textOf(await all.take(door)), textOf(await all.take(other))], ['beside', 'elsewhere'])
+    assert.equal(await all.take(door), undefined)
+    await harness.sql('update deliveries set next_at = next_at - 3600000 where id = $1', first?.id ?? '')
+    assert.equal(textOf(await all.take(door)), 'first')
+    await all.finish(first?.id ?? '', { type: 'sent' })
+    assert.equal(textOf(await all.take(door)), 'second')
+  })
+
+  test('GW-6 the wait for the next try doubles, a try after a day is the last, and the activity says what happened', async () => {
+    const door = newDoor()
+    await answered(door, 'c', 'text')
+    const { deliveries: all } = harness.local
+    const pass = (ms: number) => harness.sql('update deliveries set next_at = next_at - $2 where door = $1', door, ms)
+    let delivery: Delivery | undefined
+    for (let tries = 0; tries < 6; tries++) {
+      delivery = await all.take(door)
+      await all.finish(delivery?.id ?? '', { type: 'failed', error: 'no route' })
+      if (tries < 5) await pass(3600_000)
+    }
+    await pass(32_000)
+    assert.equal(await all.take(door), undefined, 'the sixth wait has 64 s')
+    await pass(32_000)
+    assert.ok(await all.take(door))
+    await harness.sql('update deliveries set created_at = created_at - 86400000 where door = $1', door)
+    await all.finish(delivery?.id ?? '', { type: 'failed', error: 'no route' })
+    assert.deepEqual(await decisions(delivery), [['c', 'failed', 'no route']])
+    await all.resolve(delivery?.id ?? '', 'resend', 'Ana')
+    await all.finish((await all.take(door))?.id ?? '', { type: 'unknown', error: 'lost' })
+    await all.resolve(delivery?.id ?? '', 'dismiss', 'Ben')
+    const query = { workspaceId: delivery?.workspaceId ?? '', sinceSeq: 0, type: 'delivery', limit: 9 }
+    assert.deepEqual(
+      (await harness.local.activity.read(query)).entries.map(({ text, by }) => [text, by]),
+      [
+        [`the answer to ${door} could not be sent`, 'platform'],
+        [`the answer to ${door} is sent again`, 'Ana'],
+        [`the answer to ${door} may not have arrived`, 'platform'],
+        [`the answer to ${door} counts as arrived, or is no longer needed`, 'Ben'],
+      ],
+    )
+  })
+
+  test('GW-6 a start of this host leaves the sends of another host; the door that begins here finds its own', async () => {
+    const [door, other] = [newDoor(), newDoor()]
+    await answered(door, 'a', 'text')
+    await answered(other, 'a', 'text')
+    const elsewhere = createDeliveries({ store: harness.store, changed: () => undefined }, 'other-host')
+    const taken = [await elsewhere.take(door), await elsewhere.take(other)]
+    await harness.local.recover()
+    assert.deepEqual(await decisions(...taken), [])
+    assert.deepEqual(await harness.local.deliveries.interrupted(door), [], 'it has no parts to look for')
+    assert.deepEqual(await decisions(...taken), [['a', 'unknown', 'the platform stopped while it was being sent']])
+    await harness.local.deliveries.resolve(taken[0]?.id ?? '', 'dismiss', 'Ana')
+    await elsewhere.finish(taken[1]?.id ?? '', { type: 'sent' })
+  })
+
+  test('GW-6 a door that knows that a part did not arrive sends it again; a delivery that failed does not go on', async () => {
+    const door = newDoor()
+    await answered(door, 'a', 'text')
+    const { deliveries: all } = harness.local
+    const take = () => all.take(door, () => ['one', 'two'])
+    const id = (await take())?.id ?? ''
+    await all.beginPart(id, 0)
+    await all.finish(id, { type: 'unknown', error: 'no answer' })
+    await all.resume(id)
+    const parts = (await take())?.parts?.map(({ content, state }) => `${content} ${state}`)
+    assert.deepEqual(parts, ['one pending', 'two pending'])
+    await all.finish(id, { type: 'failed', error: 'gone', final: true })
+    await all.resume(id)
+    assert.equal(await take(), undefined)
+    await all.resolve(id, 'dismiss', 'Ana')
+  })
+
+  test('GW-6 a removed channel ends its open deliveries and no other, and each workspace reads that once', async () => {
+    const [door, other] = [newDoor(), newDoor()]
+    for (const channel of ['failed', 'taken', 'waiting']) await answered(door, channel, channel)
+    await answered(other, 'a', 'elsewhere')
+    const { deliveries: all, activity } = harness.local
+    const [failed, taken] = [await all.take(door), await all.take(door)]
+    await all.finish(failed?.id ?? '', { type: 'failed', error: 'gone', final: true })
+    await all.endDoor(door)
+    assert.equal(await all.take(door), undefined)
+    await all.finish(taken?.id ?? '', { type: 'failed', error: 'too late', final: true })
+    assert.deepEqual(await decisions(failed, taken), [])
+    assert.equal(textOf(await all.take(other)), 'elsewhere')
+    const query = { workspaceId: taken?.workspaceId ?? '', sinceSeq: 0, type: 'delivery', limit: 9 }
+    const text = `the channel ${door} was removed; open answers to it are dropped`
+    assert.deepEqual(
+      (await activity.read(query)).entries.map((entry) => [entry.text, entry.by]),
+      [[text, 'platform']],
+    )
+  })
+
+  test('GW-6 a person gets the 200 oldest deliveries that need a decision, and the next ones as these are resolved', async () => {
+    const door = newDoor()
+    await answered(door, 'many', 'text')
+    const { deliveries: all } = harness.local
+    const id = (await all.take(door))?.id ?? ''
+    await all.finish(id, { type: 'failed', error: 'gone', final: true })
+    await harness.sql(
+      `insert into deliveries (id, workspace_id, task_id, message_id, door, channel, body, state, next_at, created_at)
+       select '0' || (1000 + m.n), d.workspace_id, d.task_id, d.message_id, d.door, d.channel, d.body, d.state, 0, 0
+       from deliveries d, (with recursive counted(n) as (select 1 union all select n + 1 from counted where n < 200)
+         select n from counted) m where d.id = $1`,
+      id,
+    )
+    const listed = async () => (await all.needingDecision()).map((delivery) => delivery.id)
+    assert.deepEqual(
+      [(await listed()).length, (await listed())[0], (await listed()).includes(id)],
+      [200, '01001', false],
+    )
+    await all.endDoor(door)
+    assert.ok(!(await listed()).includes('01001'))
   })
 
   test('RE-13 GW-6 an answer that cannot be split fails alone and needs a person; the next one is taken', async () => {

@@ -22,18 +22,76 @@ export function pushConfigTests(harness: InboxHarness): void {
     (await configs.claim(1000)).find((push) => push.taskId === taskId)
   const due = (taskId: string) => harness.sql('update push_configs set next_at = 0 where task_id = $1', taskId)
 
-  test('one worker claims a push config; it can be claimed again when the claim ran out or its host restarted', async () => {
+  /** Time passes for the webhooks of this task. */
+  const pass = (taskId: string, ms: number) =>
+    harness.sql('update push_configs set next_at = next_at - $2 where task_id = $1', taskId, ms)
+  const MINUTE_MS = 60_000
+
+  test('PL-5 a webhook is claimed by one worker for a minute, as long as it renews; a restart of its host frees it', async () => {
     const { taskId } = await made()
     const other = createPushConfigs(harness.store, 'other-host')
     const push = await claim(taskId)
     assert.ok(push)
+    await pass(taskId, MINUTE_MS / 2)
     assert.equal(await claim(taskId, other), undefined)
     await harness.local.pushConfigs.renew([push])
+    await pass(taskId, MINUTE_MS / 2)
     assert.equal(await claim(taskId, other), undefined)
+    await other.renew([push])
+    await pass(taskId, MINUTE_MS / 2)
+    assert.ok(await claim(taskId, other), 'the end of the claim frees it')
+    await harness.newInbox().recover()
+    assert.equal(await claim(taskId), undefined, 'another host has it')
+    await other.release(push)
+    assert.ok(await claim(taskId))
     await harness.newInbox().recover()
     assert.ok(await claim(taskId, other), 'a restart of its host frees it')
+  })
+
+  test('PL-5 the webhook that has waited longest is sent first', async () => {
+    const [first, second] = [await made(), await made()]
+    await harness.sql('update push_configs set next_at = -2 where task_id = $1', second.taskId)
+    await harness.sql('update push_configs set next_at = -1 where task_id = $1', first.taskId)
+    const { pushConfigs } = harness.local
+    const claimed = [...(await pushConfigs.claim(1)), ...(await pushConfigs.claim(1))]
+    assert.deepEqual(
+      claimed.map(({ taskId }) => taskId),
+      [second.taskId, first.taskId],
+    )
+  })
+
+  test('PL-5 a webhook begins behind the entry that its caller knows, belongs to its workspace, and keeps its place when replaced', async () => {
+    const { workspaceId, taskId, config } = await made()
+    const { pushConfigs } = harness.local
+    const put = (id: string, afterSeq: number) =>
+      pushConfigs.put({ workspaceId, version: '1.0', config: { ...config, id }, afterSeq })
+    const { cursor } = await put('later', 9)
+    assert.equal(cursor.seq, 9)
+    assert.ok(cursor.k > 10_000, 'behind every event of that entry')
+    assert.deepEqual((await put('later', 0)).cursor, cursor)
+    const ids = async (of: string) => (await pushConfigs.list(of, taskId)).map(({ id }) => id)
+    const other = await harness.workspace()
+    assert.deepEqual([await ids(workspaceId), await ids(other)], [['hook', 'later'], []])
+    assert.equal(await pushConfigs.remove({ workspaceId: other, taskId, id: 'later' }), false)
+    assert.equal(await pushConfigs.remove({ workspaceId, taskId, id: 'later' }), true)
+    assert.deepEqual(await ids(workspaceId), ['hook'])
+  })
+
+  test('PL-5 a success ends a row of failures, and a change of the task does not hasten the next try after one', async () => {
+    const { workspaceId, taskId } = await made()
+    const { pushConfigs } = harness.local
+    const failAgain = async () => {
+      await due(taskId)
+      const push = await claim(taskId)
+      return push && (await pushConfigs.fail(push, 'HTTP 500'))
+    }
+    for (let tries = 1; tries < 10; tries++) assert.equal(await failAgain(), 'later')
+    await pushConfigs.nudge(workspaceId, taskId)
+    assert.equal(await claim(taskId), undefined)
     await due(taskId)
-    assert.ok(await claim(taskId), 'the end of the claim frees it')
+    const push = await claim(taskId)
+    assert.ok(push && (await pushConfigs.advance(push, { seq: 1, k: 1 })))
+    assert.equal(await failAgain(), 'later', 'it is the first failure again')
   })
 
   test('two hosts that find the same push config due at the same moment: one claims it', async () => {
@@ -127,7 +185,11 @@ export function pushConfigTests(harness: InboxHarness): void {
     const push = await claim(taskId)
     assert.ok(push)
     await pushConfigs.idle(push)
+    await pass(taskId, MINUTE_MS / 2)
     assert.equal(await claim(taskId), undefined)
+    await pass(taskId, MINUTE_MS / 2)
+    assert.ok(await claim(taskId), 'it looks again after a minute')
+    await pushConfigs.idle(push)
     await pushConfigs.nudge(workspaceId, taskId)
     assert.ok(await claim(taskId))
     await pushConfigs.nudge(workspaceId, taskId)
