@@ -3,14 +3,17 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lease } from '../../../src/inbox/inbox.ts'
 import { letterTo } from '../../fakes/letters.ts'
+import { hasCodeAndText } from '../../harness/check-error.ts'
 import { done, hasCode, type InboxHarness, type TestWorker } from './harness.ts'
 
 const ana = { name: 'Ana', principal: 'token:Ana', door: 'http' }
 const bo = { name: 'Bo', principal: 'token:Bo', door: 'http' }
 
 export function ruleTests(harness: InboxHarness): void {
-  const ask = (lease: Lease, subject: string, id = '1') =>
-    harness.local.inbox.ask(lease, { kind: 'permission', id, parts: [{ text: 'waiting' }], tool: 'Bash', subject })
+  const ask = (lease: Lease, subject: string, options: string | { readonly tool: string } = '1') => {
+    const { id, tool } = typeof options === 'string' ? { id: options, tool: 'Bash' } : { id: 'other', ...options }
+    return harness.local.inbox.ask(lease, { kind: 'permission', id, parts: [{ text: 'waiting' }], tool, subject })
+  }
   const { begin, pendingIds, answerOf, activity } = {
     async begin(id: string, worker: TestWorker): Promise<Lease> {
       await harness.local.reception.admit(letterTo(id))
@@ -128,8 +131,12 @@ export function ruleTests(harness: InboxHarness): void {
       const lease = await begin(id, worker)
       await ask(lease, 'npm test')
       const [pendingId = ''] = await pendingIds(id)
+      const other = hasCodeAndText(
+        'invalid_request',
+        /^this pattern does not cover .* use a pattern that the pending ask shows$/,
+      )
       for (const pattern of ['*', 'npm', 'yarn *', 'npm test && *']) {
-        await assert.rejects(harness.local.pendingAsks.allowAlways(pendingId, ana, pattern), hasCode('invalid_request'))
+        await assert.rejects(harness.local.pendingAsks.allowAlways(pendingId, ana, pattern), other)
       }
       assert.deepEqual((await harness.local.rules.list(id)).rows, [])
       assert.deepEqual(await pendingIds(id), [pendingId])
@@ -146,7 +153,8 @@ export function ruleTests(harness: InboxHarness): void {
       await assert.rejects(harness.local.pendingAsks.allowAlways(denied, ana), hasCode('unsupported_operation'))
       await ask(lease, '(the agent does not say with which input)', '3')
       const [unclear = ''] = await pendingIds(id)
-      await assert.rejects(harness.local.pendingAsks.allowAlways(unclear, ana), hasCode('invalid_request'))
+      const never = hasCodeAndText('invalid_request', /^no rule can be made of this: .* allow it once$/)
+      await assert.rejects(harness.local.pendingAsks.allowAlways(unclear, ana), never)
       assert.equal((await harness.local.rules.list(id)).rows.length, 1)
       await harness.local.inbox.settle(lease, done('done'))
     })
@@ -181,5 +189,51 @@ export function ruleTests(harness: InboxHarness): void {
     })
     await harness.local.queues.end(id, { code: 'deleted', message: 'gone' })
     assert.deepEqual(await harness.sql('select id from permission_rules where workspace_id = $1', id), [])
+  })
+
+  test('PL-24 the oldest rule that covers an ask allows it and is counted; another tool is asked, and a turn that stops is allowed nothing', async () => {
+    const id = await harness.workspace(2)
+    await harness.withWorker(id, async (worker) => {
+      const lease = await begin(id, worker)
+      const { rule: exact } = await makeRule(lease, { subject: 'npm test' })
+      await ask(lease, 'npm test unit', '2')
+      const [widerId = ''] = await pendingIds(id)
+      const rules = [exact, await harness.local.pendingAsks.allowAlways(widerId, ana, 'npm test *')]
+      await ask(lease, 'npm test', '3')
+      await ask(lease, 'npm test all', '4')
+      await ask(lease, 'npm test', '5')
+      const used = async () => (await harness.local.rules.list(id)).rows.map((rule) => [rule.id, rule.used])
+      const counted = [2, 1].map((count, index) => [rules[index]?.id, count])
+      assert.deepEqual(await used(), counted)
+      const stopped = await begin(id, worker)
+      await harness.local.reception.cancel(stopped.taskId)
+      assert.equal(await ask(stopped, 'npm test'), 'stop')
+      await ask(lease, 'npm test', { tool: 'terminal' })
+      assert.equal((await pendingIds(id)).length, 1)
+      assert.deepEqual(await used(), counted)
+      await harness.local.inbox.settle(stopped, { type: 'stopped' })
+      await harness.local.inbox.settle(lease, done('done'))
+    })
+  })
+
+  test('PL-24 "always allow" leaves open asks of another use or tool, and an ask that was allowed once makes no rule afterwards', async () => {
+    const id = await harness.workspace(4)
+    const { allowAlways, answer } = harness.local.pendingAsks
+    await harness.withWorker(id, async (worker) => {
+      const leases = [await begin(id, worker), await begin(id, worker), await begin(id, worker)] as const
+      const [first, otherUse, otherTool] = leases
+      await ask(first, 'make all')
+      const [firstId = ''] = await pendingIds(id)
+      await ask(otherUse, 'make dist')
+      await ask(otherTool, 'make all', { tool: 'terminal' })
+      await allowAlways(firstId, ana)
+      const open = (await harness.local.pendingAsks.list({ workspaceId: id })).rows
+      assert.deepEqual(open.map(({ taskId }) => taskId).sort(), [otherUse.taskId, otherTool.taskId].sort())
+      await answer(open[0]?.id ?? '', 'allowed', ana)
+      const late = hasCodeAndText('unsupported_operation', /^this was allowed already, and no rule was made of it$/)
+      await assert.rejects(allowAlways(open[0]?.id ?? '', ana), late)
+      assert.equal((await harness.local.rules.list(id)).rows.length, 1)
+      for (const lease of leases) await harness.local.inbox.settle(lease, done('done'))
+    })
   })
 }

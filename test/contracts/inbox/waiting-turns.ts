@@ -146,4 +146,29 @@ export function waitingTurnTests(harness: InboxHarness): void {
     assert.equal(await harness.state(taskId), 'TASK_STATE_COMPLETED')
     assert.deepEqual(await counts(id), { running: 0, suspended: 0, waiting: 0 })
   })
+
+  test('IN-9 an answer goes to the turn of its own task; other questions stay open, and a further message waits behind the turn', async () => {
+    const id = await harness.workspace(2)
+    const { inbox, reception } = harness.local
+    await harness.withWorker(id, async (worker) => {
+      await reception.admit(letterTo(id))
+      const other = await worker.lease()
+      const { taskId } = await reception.admit(letterTo(id))
+      const lease = await worker.lease()
+      for (const each of [other, lease]) await inbox.ask(each, question)
+      await reception.admit(letterTo(id, { taskId, text: 'seven' }))
+      const answer = await worker.next()
+      assert.deepEqual(answer.type === 'answer' && [answer.key.messageId, answer.parts], [
+        ...[lease.messageId, [{ text: 'seven' }]],
+      ])
+      assert.equal(await harness.state(other.taskId), 'TASK_STATE_INPUT_REQUIRED')
+      await reception.admit(letterTo(id, { taskId, text: 'and eight' }))
+      assert.deepEqual(await counts(id), { running: 1, suspended: 1, waiting: 1 })
+      await inbox.settle(lease, done('thanks'))
+      const behind = await worker.lease()
+      assert.deepEqual(behind.envelope.message.parts, [{ text: 'and eight' }])
+      assert.equal(await harness.state(other.taskId), 'TASK_STATE_INPUT_REQUIRED')
+      for (const each of [behind, other]) await inbox.settle(each, done('bye'))
+    })
+  })
 }
