@@ -2,23 +2,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lease, Letter } from '../../../src/inbox/inbox.ts'
-import { type DelegationEnvelope, mayHaveBudget } from '../../../src/protocol/delegation.ts'
-import { withMessageMetadata } from '../../../src/protocol/envelope.ts'
+import { mayHaveBudget } from '../../../src/protocol/delegation.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { waitUntil } from '../../harness/wait.ts'
 import { done, failure, hasCode, type InboxHarness, type TestWorker } from './harness.ts'
 import { storeWith } from './nodes.ts'
-import { childOf } from './team.ts'
+import { childOf, limitsOf, withLimits } from './team.ts'
 
 const answerer = { name: 'Ana', principal: 'people', door: 'http' }
 
-const withMax = (letter: Letter, maxCostUsd: number): Letter => ({
-  ...letter,
-  envelope: withMessageMetadata(letter.envelope, { molecule_delegation: { max_cost_usd: maxCostUsd } }),
-})
-
-const limitsOf = ({ envelope }: Lease) =>
-  envelope.message.metadata?.['molecule_delegation'] as unknown as DelegationEnvelope
+const withMax = (letter: Letter, maxCostUsd: number) => withLimits(letter, { max_cost_usd: maxCostUsd })
 
 export function budgetTests(harness: InboxHarness): void {
   const admit = (letter: Letter) => harness.local.reception.admit(letter)

@@ -1,16 +1,13 @@
 /** Delegations: children of a turn, their keys, their limits, and what ends with their parent. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Lease, Letter } from '../../../src/inbox/inbox.ts'
-import type { Metadata } from '../../../src/protocol/a2a.ts'
-import type { DelegationEnvelope } from '../../../src/protocol/delegation.ts'
+import type { Lease } from '../../../src/inbox/inbox.ts'
+import type { Task } from '../../../src/protocol/a2a.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { waitUntil } from '../../harness/wait.ts'
 import { done, failure, hasCode, type InboxHarness, type TestWorker } from './harness.ts'
-import { childOf, createTeams, retry } from './team.ts'
-
-const limitsOf = (lease: Lease) =>
-  lease.envelope.message.metadata?.['molecule_delegation'] as unknown as DelegationEnvelope
+import { storeWith } from './nodes.ts'
+import { childOf, createTeams, limitsOf, pathOf, retry, withLimits } from './team.ts'
 
 export function delegationTests(harness: InboxHarness): void {
   const { admit, withTeam, relatives } = createTeams(harness)
@@ -128,12 +125,8 @@ export function delegationTests(harness: InboxHarness): void {
 
   test('TW-9 the limits that travel with a delegation only narrow', async () => {
     await withTeam(4, async ({ ids, workers, lease }) => {
-      const given = (letter: Letter, limits: Metadata): Letter => {
-        const metadata = { molecule_delegation: limits }
-        return { ...letter, envelope: { ...letter.envelope, message: { ...letter.envelope.message, metadata } } }
-      }
       const deadline = new Date(Date.now() + 3600_000).toISOString()
-      await admit(given(childOf(lease, ids[1] ?? ''), { depth_left: 1, turns_left: 1, deadline }))
+      await admit(withLimits(childOf(lease, ids[1] ?? ''), { depth_left: 1, turns_left: 1, deadline }))
       const child = await (workers[1] as TestWorker).lease()
       assert.deepEqual(limitsOf(child), {
         root_task: lease.taskId,
@@ -144,16 +137,16 @@ export function delegationTests(harness: InboxHarness): void {
         deadline,
       })
       const wide = { depth_left: 90, turns_left: 90, deadline: '2999-01-01T00:00:00Z', root_caller: 'admin' }
-      await admit(given(childOf(child, ids[2] ?? ''), wide))
+      await admit(withLimits(childOf(child, ids[2] ?? ''), wide))
       const grandchild = await (workers[2] as TestWorker).lease()
       assert.deepEqual({ ...limitsOf(grandchild) }, { ...limitsOf(child), depth_left: 0, turns_left: 0 })
       const used = /the turns that came with this task are used up/
       await assert.rejects(admit(childOf(child, ids[3] ?? '')), used)
       await assert.rejects(admit(childOf(grandchild, ids[3] ?? '')), used)
-      const far = await admit(given(childOf(lease, ids[3] ?? ''), { deadline: '2999-01-01T00:00:00Z' }))
+      const far = await admit(withLimits(childOf(lease, ids[3] ?? ''), { deadline: '2999-01-01T00:00:00Z' }))
       const [row] = await harness.sql('select expires_at - admitted_at as ms from messages where id = $1', far.taskId)
       assert.ok(Number(row?.['ms']) < 25 * 3600_000, 'a late deadline does not keep a message longer than usual')
-      const late = given(childOf(lease, ids[3] ?? ''), { deadline: new Date(Date.now() - 1000).toISOString() })
+      const late = withLimits(childOf(lease, ids[3] ?? ''), { deadline: new Date(Date.now() - 1000).toISOString() })
       await assert.rejects(admit(late), /its deadline .* is over/)
     })
   })
@@ -219,5 +212,154 @@ export function delegationTests(harness: InboxHarness): void {
         assert.equal((await running()).running, 0)
       }),
     )
+  })
+
+  test('TW-9 TW-10 the limits and the money of the first message hold for its tree, with the path to each message', async () => {
+    await withTeam(4, async ({ ids, workers }) => {
+      const [a = '', b = '', c = '', d = ''] = ids
+      const [home, away, far] = workers as [TestWorker, TestWorker, TestWorker]
+      const deadline = new Date(Date.now() + 3600_000).toISOString()
+      await admit(withLimits(letterTo(a), { turns_left: 4, depth_left: 2, deadline, max_cost_usd: 1 }))
+      const root = await home.lease()
+      const first = { root_task: root.taskId, root_caller: 'people', turns_max: 4, deadline, cost_left_usd: 1 }
+      await admit(withLimits(childOf(root, b), { max_cost_usd: 2 }))
+      const child = await away.lease()
+      const covered = { ...first, budgets: [root.messageId] }
+      assert.deepEqual(limitsOf(child), { ...covered, depth_left: 1, turns_left: 2, max_cost_usd: 2 })
+      const later = new Date(Date.now() + 7200_000).toISOString()
+      await admit(withLimits(childOf(child, c), { deadline: later }))
+      const grandchild = await far.lease()
+      const budgets = [root.messageId, child.messageId]
+      assert.deepEqual(limitsOf(grandchild), { ...first, budgets, depth_left: 0, turns_left: 1 })
+      assert.deepEqual([pathOf(root), pathOf(child), pathOf(grandchild)], [undefined, [a], [a, b]])
+      await assert.rejects(admit(childOf(grandchild, d)), /: this task may not be delegated further\n/)
+    })
+  })
+
+  test('TW-3 a process that outlives its turn delegates for the last message of its conversation; a turn that failed delegates nothing', async () => {
+    await withTeam(3, async ({ ids, workers: [home, away], lease }) => {
+      const [a = '', b = '', c = ''] = ids
+      await admit(letterTo(a))
+      const other = await home.lease()
+      await harness.local.inbox.settle(lease, done('bye'))
+      const late = await admit(childOf(lease, b))
+      assert.deepEqual(await relatives(late.taskId), { parent_id: lease.messageId, root_id: lease.messageId })
+      await away.lease()
+      // A conversation that is not kept any more, or of another workspace, has no parent. The path stays.
+      for (const unknown of [
+        { ...lease, conversationId: 'gone' },
+        { ...lease, workspaceId: c },
+      ]) {
+        const orphan = await admit(childOf(unknown, b))
+        assert.deepEqual(await relatives(orphan.taskId), { parent_id: null, root_id: null })
+        assert.deepEqual(pathOf(await away.lease()), [unknown.workspaceId])
+      }
+      await harness.local.inbox.settle(other, { type: 'dead', failure })
+      await assert.rejects(admit(childOf(other, b)), /: the task that delegates has failed$/)
+    })
+  })
+
+  test('TW-6 an old child has the same text, workspace and, where one is named, context; a message that continues a task is none', async () => {
+    await withTeam(3, async ({ ids, workers, lease }) => {
+      const [, b = '', c = ''] = ids
+      const delegate = async (of: Lease, to: string, contextId?: string) =>
+        (await admit(childOf(of, to, { text: 'count', ...(contextId !== undefined && { contextId }) }))).taskId
+      const [toB, one, two] = [
+        await delegate(lease, b),
+        await delegate(lease, c, 'one'),
+        await delegate(lease, c, 'two'),
+      ]
+      await harness.local.inbox.settle(lease, retry)
+      const again = await (workers[0] as TestWorker).lease()
+      assert.ok(![toB, one, two].includes(await delegate(again, c, 'three')))
+      assert.equal(await delegate(again, c, 'two'), two)
+      assert.equal(await delegate(again, c), one)
+      const next = await admit(childOf(again, b, { text: 'count', taskId: toB }))
+      assert.deepEqual([next.taskId, next.duplicate], [toB, false])
+      assert.equal(await delegate(again, b), toB)
+    })
+  })
+
+  test('TW-3 a child that is cancelled with its parent says why, and the next message of its conversation runs', async () => {
+    await withTeam(2, async ({ ids, workers: [, away], lease }) => {
+      const letter = childOf(lease, ids[1] ?? '')
+      await admit(letter)
+      const child = await away.lease()
+      const parked = { afterMs: 3600_000, said: { parts: [{ text: 'later' }] } }
+      await harness.local.inbox.settle(child, { type: 'released', interrupted: false, parked })
+      const behind = await admit(letterTo(ids[1] ?? '', { principal: letter.principal, contextId: child.contextId }))
+      assert.ok(await away.idle())
+      await harness.local.inbox.settle(lease, { type: 'dead', failure })
+      assert.equal((await away.lease()).taskId, behind.taskId)
+      const { status } = (await harness.local.reception.task(child.taskId)) as Task
+      assert.equal(status.state, 'TASK_STATE_CANCELED')
+      assert.deepEqual(status.message?.parts, [{ text: 'the task that delegated it was cancelled or has failed' }])
+    })
+  })
+
+  test('IN-9 eight turns of a workspace may wait; a further wait is refused for 5 s, and one that fails gives its slot back', async () => {
+    const id = await harness.workspace(9)
+    const { reception } = harness.local
+    await harness.withWorker(id, async (worker) => {
+      const turns: Lease[] = []
+      while (turns.length < 9) {
+        await admit(letterTo(id))
+        turns.push(await worker.lease())
+      }
+      const last = turns[8] as Lease
+      const gate = Promise.withResolvers<void>()
+      const waits = turns.slice(0, 8).map((turn) => reception.whileWaiting(turn, () => gate.promise))
+      for (const turn of turns.slice(0, 8)) {
+        const directive = await worker.next()
+        assert.deepEqual(directive.type === 'waiting' && [directive.key.messageId, directive.waiting], [
+          ...[turn.messageId, true],
+        ])
+      }
+      const refused = { code: 'queue_full', retryable: true, details: { retryAfterMs: 5000 } }
+      await assert.rejects(
+        reception.whileWaiting(last, () => assert.fail('the work must not begin')),
+        refused,
+      )
+      assert.deepEqual(await harness.load(id), { running: 1, waiting: 0 })
+      gate.resolve()
+      await Promise.all(waits)
+      const failing = reception.whileWaiting(last, () => Promise.reject(new Error('no answer')))
+      await assert.rejects(failing, /no answer/)
+      assert.deepEqual(await harness.load(id), { running: 9, waiting: 0 })
+      for (const turn of turns) await harness.local.inbox.settle(turn, done('bye'))
+      assert.equal(await reception.whileWaiting(last, async () => 'late'), 'late')
+    })
+  })
+
+  test('TW-3 a store that fails for a moment loses no delegation, no read and no wait', async () => {
+    await withTeam(2, async ({ ids, workers: [, away], lease }) => {
+      let [writes, failing] = [0, (_: number) => false]
+      const store = storeWith(harness, () => {
+        writes += 1
+        if (failing(writes)) throw new Error('the disk is away')
+      })
+      const node = harness.newInbox(undefined, store)
+      const fail = (when: (write: number) => boolean) => {
+        writes = 0
+        failing = when
+      }
+      // The second write is the entry in the activity of the parent.
+      fail((write) => write === 2)
+      const { taskId } = await node.reception.admit(childOf(lease, ids[1] ?? ''))
+      fail(() => false)
+      const child = await away.lease()
+      assert.equal(child.taskId, taskId)
+      await harness.local.inbox.settle(child, done('7'))
+      const task = (await harness.local.reception.task(taskId)) as Task
+      fail(() => true)
+      assert.equal(await node.reception.markRead(task, `ws:${lease.workspaceId}/${lease.conversationId}`), undefined)
+      await assert.rejects(
+        node.reception.whileWaiting(lease, () => assert.fail('the work must not begin')),
+        /away/,
+      )
+      fail((write) => write === 2)
+      assert.equal(await node.reception.whileWaiting(lease, async () => 'done'), 'done')
+      node.close()
+    })
   })
 }

@@ -1,5 +1,8 @@
 /** Workspaces with a worker each, whose turns delegate to one another. */
 import type { Lease, Letter } from '../../../src/inbox/inbox.ts'
+import type { Metadata } from '../../../src/protocol/a2a.ts'
+import type { DelegationEnvelope } from '../../../src/protocol/delegation.ts'
+import { withMessageMetadata } from '../../../src/protocol/envelope.ts'
 import { type LetterOptions, letterTo } from '../../fakes/letters.ts'
 import { failure, type InboxHarness, type TestWorker } from './harness.ts'
 
@@ -8,6 +11,17 @@ export function childOf({ workspaceId, conversationId }: Lease, to: string, opti
   const principal = `ws:${workspaceId}/${conversationId}`
   return { ...letterTo(to, { principal, ...options }), parent: { workspaceId, conversationId } }
 }
+
+/** The letter with these limits, as a sender gives them. */
+export const withLimits = (letter: Letter, limits: Metadata): Letter => ({
+  ...letter,
+  envelope: withMessageMetadata(letter.envelope, { molecule_delegation: limits }),
+})
+
+/** What travels with the message. */
+export const limitsOf = ({ envelope }: Lease) =>
+  envelope.message.metadata?.['molecule_delegation'] as unknown as DelegationEnvelope
+export const pathOf = ({ envelope }: Lease) => envelope.message.metadata?.['molecule_path']
 
 export const retry = { type: 'retry', failure, afterMs: 0, reason: 'failure', interrupted: true } as const
 export const textOf = (lease: Lease) => lease.envelope.message.parts.map(({ text }) => text).join('')
