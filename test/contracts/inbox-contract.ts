@@ -28,6 +28,7 @@ import { sendAndWaitTests } from './inbox/send-and-wait.ts'
 import { settleTests } from './inbox/settle.ts'
 import { storyTests } from './inbox/story.ts'
 import { takeoverTests } from './inbox/takeover.ts'
+import { upkeepTests } from './inbox/upkeep.ts'
 import { usageTests } from './inbox/usage.ts'
 import { waitingTurnTests } from './inbox/waiting-turns.ts'
 import type { StoreUnderTest } from './store-contract.ts'
@@ -66,5 +67,6 @@ export function inboxContract(underTest: StoreUnderTest): void {
     parkedTests(harness)
     bridgeTests(harness)
     bridgeLeaseTests(harness)
+    upkeepTests(harness)
   })
 }

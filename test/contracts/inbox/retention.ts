@@ -4,7 +4,9 @@ import { test } from 'node:test'
 import type { Outcome } from '../../../src/inbox/inbox.ts'
 import { prune } from '../../../src/inbox/upkeep/retention.ts'
 import { letterTo } from '../../fakes/letters.ts'
+import { waitUntil } from '../../harness/wait.ts'
 import { done, failure, type InboxHarness } from './harness.ts'
+import { withNode } from './nodes.ts'
 
 export function retentionTests(harness: InboxHarness): void {
   const forever = 1e15
@@ -123,5 +125,51 @@ export function retentionTests(harness: InboxHarness): void {
       for (const { artifactUpdate } of wire) if (artifactUpdate) seen.push(artifactUpdate.artifact.parts[0]?.text ?? '')
     }
     assert.deepEqual(seen, ['hello'])
+  })
+
+  test('IN-6 a prune deletes every old task, however it ended, with all of its rows, unless it is stopped', async () => {
+    const id = await harness.workspace(30)
+    const { reception, inbox, deadLetters, pushConfigs } = harness.local
+    const tasks: string[] = []
+    await harness.withWorker(id, async (worker) => {
+      for (let count = 0; count < 2; count++) tasks.push((await reception.admit(letterTo(id))).taskId)
+      const [first = '', second = ''] = tasks
+      const config = { taskId: first, id: 'hook', url: 'https://a.test/' }
+      await pushConfigs.put({ workspaceId: id, version: '1.0', config, afterSeq: 0 })
+      const lease = await worker.lease()
+      await inbox.append(lease, { from: 1, events: [{ type: 'text', delta: 'x' }], notes: { key: 'value' } })
+      await inbox.ask(lease, { kind: 'question', id: 'q', parts: [{ text: '?' }] })
+      await inbox.settle(lease, { type: 'dead', failure })
+      await inbox.settle(await worker.lease(), { ...done('no'), finality: 'rejected' } as Outcome)
+      tasks.push(await deadLetters.replay(id, first))
+      await inbox.settle(await worker.lease(), done('mended'))
+      assert.equal(await harness.state(second), 'TASK_STATE_REJECTED')
+    })
+    await harness.local.queues.pause(id, { now: false })
+    for (let count = 0; count < 30; count++) {
+      const { taskId } = await reception.admit(letterTo(id))
+      await reception.cancel(taskId)
+    }
+    await harness.sql('update tasks set updated_at = 1 where workspace_id = $1', id)
+    const old = { taskMs: -60_000, eventMs: forever, deltaMs: forever }
+    assert.equal(await prune(harness.store, old, AbortSignal.abort()), 0)
+    await prune(harness.store, old, signal)
+    for (const table of ['tasks', 'messages', 'asks', 'turn_notes', 'push_configs', 'conversations'])
+      assert.deepEqual(await harness.sql(`select 1 as one from ${table} where workspace_id = $1`, id), [], table)
+    const left = await harness.sql('select 1 as one from events where workspace_id = $1 and task_id is not null', id)
+    assert.deepEqual(left, [])
+  })
+
+  test('IN-6 old rows are deleted soon after a start', async () => {
+    await harness.sql(
+      `insert into turn_usage (message_id, epoch, workspace_id, task_id, outcome, ended_at)
+       values ('old', 1, 'w', 'none', 'done', 0)`,
+    )
+    await withNode(harness, async (_node, clock) => {
+      clock.advance(10_000)
+      const isGone = async () =>
+        (await harness.sql(`select 1 as one from turn_usage where message_id = 'old'`)).length === 0
+      await waitUntil(isGone)
+    })
   })
 }
