@@ -6,6 +6,8 @@ import { bridgeLeaseTests } from './inbox/bridge-leases.ts'
 import { bridgeTests } from './inbox/bridges.ts'
 import { budgetTests } from './inbox/budgets.ts'
 import { cancelTests } from './inbox/cancel.ts'
+import { chatTurnTests } from './inbox/chat-turns.ts'
+import { chatTests } from './inbox/chats.ts'
 import { deadLetterTests } from './inbox/dead-letters.ts'
 import { delegationResultTests } from './inbox/delegation-results.ts'
 import { delegationTests } from './inbox/delegations.ts'
@@ -29,6 +31,7 @@ import { settleTests } from './inbox/settle.ts'
 import { storyTests } from './inbox/story.ts'
 import { takeoverTests } from './inbox/takeover.ts'
 import { upkeepTests } from './inbox/upkeep.ts'
+import { treeTests } from './inbox/trees.ts'
 import { usageTests } from './inbox/usage.ts'
 import { waitingTurnTests } from './inbox/waiting-turns.ts'
 import type { StoreUnderTest } from './store-contract.ts'
@@ -62,7 +65,10 @@ export function inboxContract(underTest: StoreUnderTest): void {
     pushConfigTests(harness)
     queueTests(harness)
     activityTests(harness)
+    chatTests(harness)
+    chatTurnTests(harness)
     storyTests(harness)
+    treeTests(harness)
     usageTests(harness)
     parkedTests(harness)
     bridgeTests(harness)

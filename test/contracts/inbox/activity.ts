@@ -2,58 +2,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { prune } from '../../../src/inbox/upkeep/retention.ts'
-import { diffOfFile } from '../../../src/protocol/file-diff.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { done, failure, hasCode, type InboxHarness } from './harness.ts'
 
 const HOUR_MS = 3600_000
-const PAGE = { limit: 10, detail: false }
 const NOW_AND_THEN = { taskMs: 1000 * HOUR_MS, eventMs: HOUR_MS, deltaMs: HOUR_MS }
 
 export function activityTests(harness: InboxHarness): void {
-  test('CV-2 CV-4 a chat has the tools of a message with their diffs, and says when there are more than a page holds', async () => {
-    const id = await harness.workspace()
-    const { reception, inbox, conversations } = harness.local
-    await harness.withWorker(id, async (worker) => {
-      await reception.admit(letterTo(id))
-      const lease = await worker.lease()
-      const diffs = [diffOfFile('a', 'created', 'x\n'.repeat(3000))]
-      const toolsOf = async () => {
-        const page = await conversations.read({ workspaceId: id, conversation: lease.conversationId, ...PAGE })
-        return page.messages[0] ?? assert.fail('no message')
-      }
-      const edited = { type: 'tool', name: 'Edit', state: 'finished', diffs } as const
-      await inbox.append(lease, { from: 1, events: [edited] })
-      const few = await toolsOf()
-      assert.deepEqual([few.tools.map((tool) => tool.diffs), few.hasMoreTools], [[diffs], undefined])
-      for (let from = 2; from <= 40; from++) await inbox.append(lease, { from, events: [edited] })
-      const many = await toolsOf()
-      assert.equal(many.hasMoreTools, true)
-      assert.ok(many.tools.length > 10 && many.tools.length < 40)
-      await inbox.settle(lease, done('hello'))
-    })
-  })
-
-  test('CV-2 a message that was cancelled has its end at once, also while its processes are being stopped', async () => {
-    const id = await harness.workspace()
-    const { reception, inbox, conversations } = harness.local
-    await harness.withWorker(id, async (worker) => {
-      const { taskId } = await reception.admit(letterTo(id))
-      const lease = await worker.lease()
-      const read = async () => {
-        const page = await conversations.read({ workspaceId: id, conversation: lease.conversationId, ...PAGE })
-        const { state, startedAtMs, endedAtMs } = page.messages[0] ?? assert.fail('no message')
-        return [state, startedAtMs !== undefined, endedAtMs !== undefined]
-      }
-      assert.deepEqual(await read(), ['running', true, false])
-      await reception.cancel(taskId)
-      assert.deepEqual(await read(), ['stopped', true, true])
-      assert.equal((await worker.next()).type, 'stop')
-      await inbox.settle(lease, { type: 'stopped' })
-      assert.deepEqual(await read(), ['stopped', true, true])
-    })
-  })
-
   test('PL-6 activity comes in order, without text deltas, in pages and by type', async () => {
     const id = await harness.workspace()
     const { reception, inbox, activity: log } = harness.local
@@ -186,5 +141,65 @@ export function activityTests(harness: InboxHarness): void {
     changed.length = 0
     await log.addNote(id, { type: 'note', text: 'x', by: 'me' })
     assert.deepEqual(changed, [])
+  })
+
+  test('PL-6 pages of activity go forward from a number or back from the end', async () => {
+    const id = await harness.workspace()
+    for (let n = 1; n <= 5; n++) await harness.local.activity.addNote(id, { type: 'note', text: `${n}`, by: 'me' })
+    const read = async (query: object) => {
+      const page = await harness.local.activity.read({ workspaceId: id, sinceSeq: 0, limit: 2, ...query })
+      return [page.entries.map(({ seq }) => seq).join(' '), page.firstSeq, page.nextSeq]
+    }
+    assert.deepEqual(await read({}), ['1 2', 1, 2])
+    assert.deepEqual(await read({ sinceSeq: 4 }), ['5', 5, 5])
+    assert.deepEqual(await read({ sinceSeq: 5 }), ['', undefined, 5])
+    assert.deepEqual(await read({ newest: true }), ['4 5', 4, 5])
+    assert.deepEqual(await read({ newest: true, beforeSeq: 4 }), ['2 3', 2, 3])
+    assert.deepEqual(await read({ beforeSeq: 2, limit: 9 }), ['1', 1, 1])
+    assert.deepEqual(await read({ newest: true, sinceSeq: 3, limit: 9 }), ['4 5', 4, 5])
+  })
+
+  test('PL-6 a type is searched in more rows than a page shows, up to 2000; the reader goes on from there', async () => {
+    const id = await harness.workspace()
+    const { activity: log } = harness.local
+    const add = (type: string) => log.addNote(id, { type, text: 'x', by: 'me' })
+    const first = await add('deployed')
+    await Promise.all(Array.from({ length: 1998 }, () => add('note')))
+    const second = await add('deployed')
+    const third = await add('deployed')
+    const read = async (sinceSeq: number) => {
+      const { entries, nextSeq } = await log.read({ workspaceId: id, sinceSeq, type: 'deployed', limit: 3 })
+      return [entries.map(({ seq }) => seq), nextSeq]
+    }
+    assert.deepEqual(await read(0), [[first, second], second])
+    assert.deepEqual(await read(second), [[third], third])
+    assert.equal((await log.page(id, 0))?.length, 256, 'a page of a follower')
+  })
+
+  test('PL-6 activity has the progress and the whole artifacts of a turn, late results, and the titles of tasks', async () => {
+    const id = await harness.workspace()
+    const { reception, inbox, activity: log } = harness.local
+    const long = 'x'.repeat(501)
+    const { taskId } = await reception.admit(letterTo(id, { text: 'paint\n it' }))
+    const lost = await harness.withWorker(id, (worker) => worker.lease())
+    await harness.newInbox().recover()
+    await harness.withWorker(id, async (worker) => {
+      const lease = await worker.lease()
+      const artifact = { artifactId: 'a1', name: 'a.txt', parts: [{ text: 'a' }] }
+      await inbox.append(lease, { from: 1, events: [{ type: 'status', text: long }] })
+      await inbox.append(lease, { from: 2, events: [{ type: 'artifact', artifact, append: false, lastChunk: false }] })
+      await inbox.append(lease, { from: 3, events: [{ type: 'artifact', artifact, append: true, lastChunk: true }] })
+      await inbox.settle(lost, done('too late'))
+      await inbox.settle(lease, done('ok'))
+      const query = { workspaceId: id, sinceSeq: 0, limit: 100 }
+      const { entries, titles } = await log.read({ ...query, withTitles: true })
+      const found = (type: string) => entries.filter((entry) => entry.type === type)
+      assert.deepEqual(
+        ['progress', 'artifact', 'late', 'reply'].map((type) => found(type).map(({ name, text }) => name ?? text)),
+        [[`${'x'.repeat(499)}…`], ['a.txt'], ['too late'], ['ok']],
+      )
+      assert.deepEqual([...(titles ?? [])], [[taskId, 'paint it']])
+      assert.equal((await log.read(query)).titles, undefined)
+    })
   })
 }

@@ -208,6 +208,13 @@ export function budgetTests(harness: InboxHarness): void {
       await park(third, 1)
       const [asked, ...more] = await asks(id)
       assert.deepEqual([asked?.taskId, asked?.waiting, more], [undefined, 2, []])
+      const needs = harness.local.needSources.find(({ kind }) => kind === 'budget')
+      const count = async () => (await needs?.summary(id))?.count
+      const [need] = (await needs?.list({ workspaceId: id }))?.rows ?? []
+      assert.deepEqual([await count(), need?.id, need?.reason, need?.budget], [1, asked?.id, asked?.text, asked])
+      await harness.sql('update budgets set day = day - 1 where workspace_id = $1', id)
+      assert.equal(await count(), 0, 'the budget of yesterday')
+      await harness.sql('update budgets set day = day + 1 where workspace_id = $1', id)
       const { list, waitOf } = harness.local.budgets
       const wait = { budgetId: asked?.id, askedAtMs: asked?.askedAtMs, isAsked: true }
       assert.deepEqual([await waitOf(second.taskId), await waitOf(first.taskId)], [wait, undefined])

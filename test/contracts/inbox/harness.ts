@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { type Clock, systemClock } from '../../../src/clock.ts'
 import { MoleculeError } from '../../../src/errors.ts'
 import { workspaceId } from '../../../src/ids.ts'
-import type { Directive, Lease, Outcome } from '../../../src/inbox/inbox.ts'
+import type { Directive, Lease, Letter, Outcome } from '../../../src/inbox/inbox.ts'
 import { createLocalInbox, type LocalInbox } from '../../../src/inbox/local-inbox.ts'
 import { silentLog } from '../../../src/log.ts'
 import { keepSession } from '../../../src/sessions/sessions.ts'
@@ -47,7 +47,9 @@ export interface InboxHarness {
   load(id: string): Promise<object>
   /** A worker of that workspace, or of all that are hosted. */
   worker(id: string | 'hosted', local?: LocalInbox): TestWorker
-  withWorker(id: string, work: (worker: TestWorker) => Promise<void>): Promise<void>
+  withWorker<T>(id: string, work: (worker: TestWorker) => Promise<T>): Promise<T>
+  /** Admits a message and settles its turn. Returns the lease of that turn. */
+  run(letter: Letter, outcome: Outcome): Promise<Lease>
   state(taskId: string): Promise<string | undefined>
 }
 
@@ -90,10 +92,18 @@ export function createInboxHarness({ open }: StoreUnderTest): InboxHarness {
     async withWorker(id, work) {
       const worker = createTestWorker(local, id)
       try {
-        await work(worker)
+        return await work(worker)
       } finally {
         await worker.leave()
       }
+    },
+    async run(letter, outcome) {
+      await local.reception.admit(letter)
+      return await harness.withWorker(letter.workspaceId, async (worker) => {
+        const lease = await worker.lease()
+        await local.inbox.settle(lease, outcome)
+        return lease
+      })
     },
     state: async (taskId) => (await local.reception.task(taskId))?.status.state,
   }

@@ -54,9 +54,10 @@ export function needTests(harness: InboxHarness): void {
       assert.ok((need?.expiresInMs ?? 0) > 29 * 60_000)
       assert.deepEqual(await listed('question', id), [])
       assert.equal((await source('permission').summary(id)).count, 1)
-      await harness.local.inbox.settle(lease, done('done'))
+      await harness.local.reception.cancel(lease.taskId)
+      assert.equal((await source('permission').summary(id)).count, 0)
+      await harness.local.inbox.settle(lease, { type: 'stopped' })
     })
-    assert.equal((await source('permission').summary(id)).count, 0)
   })
 
   test('RT-13 CV-6 messages that wait for the turns of the hour are one need of their workspace, until the limit changes', async () => {
@@ -141,5 +142,56 @@ export function needTests(harness: InboxHarness): void {
       entries.map(({ by }) => by),
       ['platform', 'platform', 'Ana', 'Ana'],
     )
+  })
+
+  test('CV-6 the kinds of needs come with the most urgent one first', () => {
+    assert.deepEqual(
+      harness.local.needSources.map(({ kind }) => kind),
+      ['permission', 'question', 'budget', 'turn_limit', 'dead_letter', 'delivery', 'damaged_reply'],
+    )
+  })
+
+  test('CV-6 a question of a running turn says how long it can be answered, and a question without words is one too', async () => {
+    const id = await harness.workspace()
+    await harness.withWorker(id, async (worker) => {
+      await harness.local.reception.admit(letterTo(id))
+      const lease = await worker.lease()
+      await harness.local.inbox.ask(lease, { kind: 'question', id: 'q', parts: [{ data: 1 }] })
+      const [need] = await listed('question', id)
+      assert.equal(need?.reason, 'the agent asks for something')
+      assert.ok((need?.expiresInMs ?? 0) > 29 * 60_000)
+      await harness.local.inbox.settle(lease, done('ok'))
+    })
+    assert.equal((await source('question').summary(id)).count, 0)
+  })
+
+  test('CV-6 a dead letter has its attempts and a short text; a large message is not read for it', async () => {
+    const id = await harness.workspace()
+    const retry: Outcome = { type: 'retry', failure, afterMs: 0, reason: 'failure', interrupted: false }
+    await harness.withWorker(id, async (worker) => {
+      await harness.local.reception.admit(letterTo(id, { text: 'x'.repeat(501) }))
+      await harness.local.inbox.settle(await worker.lease(), retry)
+      await harness.local.inbox.settle(await worker.lease(), { type: 'dead', failure })
+    })
+    await harness.run(letterTo(id, { text: 'x'.repeat(16 * 1024) }), { type: 'dead', failure })
+    assert.deepEqual(
+      (await listed('dead_letter', id)).map(({ reason, text }) => [reason, text]),
+      [
+        ['a message failed on all 2 attempts: it broke', `${'x'.repeat(499)}…`],
+        ['a message failed for good: it broke', undefined],
+      ],
+    )
+  })
+
+  test('CV-6 a page has 100 needs, the oldest first, and the next one goes on, also at the same time', async () => {
+    const id = await harness.workspace()
+    for (let n = 0; n < 102; n++) await harness.local.reception.admit(letterTo(id))
+    await harness.sql(`update messages set state = 'dead', settled_at = 1000 where workspace_id = $1`, id)
+    const first = await source('dead_letter').list({ workspaceId: id })
+    const second = await source('dead_letter').list({ workspaceId: id, after: first.next ?? '' })
+    assert.deepEqual([first.rows.length, second.rows.length, second.next], [100, 2, undefined])
+    const ids = [...first.rows, ...second.rows].map((need) => need.id)
+    assert.deepEqual(ids, ids.toSorted())
+    assert.equal(new Set(ids).size, 102)
   })
 }

@@ -1,9 +1,12 @@
 /** What readers see of tasks: snapshots, and lists. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { TaskQuery } from '../../../src/inbox/inbox.ts'
+import type { Outcome, TaskQuery, TurnEvent } from '../../../src/inbox/inbox.ts'
+import type { Part } from '../../../src/protocol/a2a.ts'
 import { letterTo } from '../../fakes/letters.ts'
-import { done, type InboxHarness } from './harness.ts'
+import { manualClock } from '../../fakes/manual-clock.ts'
+import { waitUntil } from '../../harness/wait.ts'
+import { done, failure, hasCode, type InboxHarness } from './harness.ts'
 
 export function readTaskTests(harness: InboxHarness): void {
   test('IN-5 a reader that follows from a snapshot sees every later event and no earlier one', async () => {
@@ -114,5 +117,176 @@ export function readTaskTests(harness: InboxHarness): void {
       assert.deepEqual([during?.waiting, during?.running], [2, 1])
       await harness.local.inbox.settle(lease, done('one'))
     })
+  })
+
+  test('PL-5 a task has its messages in order, and the last version of each artifact at the place of the first', async () => {
+    const id = await harness.workspace()
+    const other = await harness.workspace()
+    const artifact = (text: string) => ({ artifactId: 'a1', parts: [{ text }] })
+    const reply = (text: string, version: string): Outcome => ({
+      type: 'done',
+      finality: 'input_required',
+      parts: [{ text }],
+      artifacts: [artifact(version)],
+    })
+    const { taskId } = await harness.run(letterTo(id, { text: 'one' }), reply('first', 'old'))
+    const { messageId } = await harness.run(letterTo(id, { taskId, text: 'two' }), reply('second', 'new'))
+    const whole = await harness.local.reception.task(taskId)
+    assert.deepEqual(
+      whole?.artifacts?.map(({ artifactId, parts }) => [artifactId, parts[0]?.text]),
+      [
+        ['a1', 'new'],
+        [`reply-${taskId}`, 'first'],
+        [`reply-${messageId}`, 'second'],
+      ],
+    )
+    const read = (name: string, view?: object) => harness.local.reception.artifact(taskId, name, view)
+    assert.deepEqual(await read('a1'), artifact('new'))
+    assert.equal((await read(`reply-${taskId}`))?.parts[0]?.text, 'first')
+    assert.deepEqual([await read('reply-none'), await read('a1', { workspaceId: other })], [undefined, undefined])
+    const [listed] = (await harness.local.reception.list({ workspaceId: id, limit: 1, historyLength: 1 })).tasks
+    assert.deepEqual([listed?.history?.length, listed?.artifacts?.length], [1, 3])
+  })
+
+  test('PL-12 a view shows the tasks of its workspace, of its principal and of the conversations below', async () => {
+    const id = await harness.workspace()
+    const { taskId } = await harness.local.reception.admit(letterTo(id, { principal: 'ws:A/c1' }))
+    const views = [{}, { workspaceId: id }, { principal: 'ws:A' }, { principal: 'ws:A/c1' }]
+    const others = [{ workspaceId: 'ws_2' }, { principal: 'ws:A/c' }, { principal: 'ws' }, { principal: 'people' }]
+    const seen = await Promise.all(
+      [...views, ...others].map(async (view) => (await harness.local.reception.task(taskId, view)) !== undefined),
+    )
+    assert.deepEqual(seen, [true, true, true, true, false, false, false, false])
+  })
+
+  test('PL-5 a failed task says why, with the words of the program only for the owner', async () => {
+    const id = await harness.workspace()
+    const dead: Outcome = { type: 'dead', failure: { ...failure, sentence: 'the program failed' } }
+    const { taskId } = await harness.run(letterTo(id), dead)
+    const said = async (view: object) => (await harness.local.reception.task(taskId, view))?.status.message
+    assert.deepEqual((await said({}))?.parts, [{ text: 'the program failed' }])
+    assert.deepEqual((await said({}))?.metadata?.['code'], failure.code)
+    assert.match((await said({ detail: true }))?.parts[0]?.text ?? '', /^the program failed\nit broke$/)
+  })
+
+  test('IN-7 a task that waits says for what: an older message of its conversation, or a free slot', async () => {
+    const id = await harness.workspace()
+    const { reception, inbox } = harness.local
+    const hear = `insert into presence (workspace_id, registered_at, heard_at, report) values ($1, now_ms(), now_ms(), '{}')`
+    await harness.sql(hear, id)
+    await harness.withWorker(id, async (worker) => {
+      await reception.admit(letterTo(id, { contextId: 'a' }))
+      const lease = await worker.lease()
+      const behind = await reception.admit(letterTo(id, { contextId: 'a' }))
+      const other = await reception.admit(letterTo(id, { contextId: 'b' }))
+      const why = async (taskId: string) => (await reception.task(taskId))?.status.message?.parts[0]?.text
+      const head = `waiting behind message ${lease.messageId} of the same conversation`
+      assert.equal(await why(behind.taskId), head)
+      assert.equal(await why(other.taskId), 'waiting for a free slot: 1 of 1 in use, 2 waiting')
+      const retry = { type: 'retry', failure, reason: 'failure', interrupted: false, afterMs: 60_000 } as const
+      await inbox.settle(lease, retry)
+      assert.equal(await why(behind.taskId), `${head}, next try in 1 min`)
+      await inbox.settle(await worker.lease(), done('other'))
+    })
+  })
+
+  test('IN-5 a snapshot of a running turn has its artifacts so far; the chunks of each are joined', async () => {
+    const id = await harness.workspace()
+    const { reception, inbox } = harness.local
+    await harness.withWorker(id, async (worker) => {
+      const { taskId } = await reception.admit(letterTo(id))
+      const lease = await worker.lease()
+      const chunk = (parts: readonly Part[], append: boolean): TurnEvent => ({
+        type: 'artifact',
+        artifact: { artifactId: 'a1', parts },
+        append,
+        lastChunk: false,
+      })
+      const events = [
+        ...[chunk([{ text: 'old' }], false), chunk([{ data: 0 }, { text: 'a' }], false)],
+        ...[chunk([{ text: 'b' }, { data: 1 }], true), chunk([{ text: 'c' }], true)],
+        { type: 'text', delta: 'he' } as const,
+        { type: 'text', delta: 'llo' } as const,
+      ]
+      for (const [index, event] of events.entries()) await inbox.append(lease, { from: index + 1, events: [event] })
+      const artifacts = async () =>
+        (await reception.snapshot(taskId))?.task.artifacts?.map(({ artifactId, parts }) => [artifactId, parts])
+      const reply = `reply-${lease.messageId}`
+      assert.deepEqual(await artifacts(), [
+        ['a1', [{ data: 0 }, { text: 'ab' }, { data: 1 }, { text: 'c' }]],
+        [reply, [{ text: 'hello' }]],
+      ])
+      const whole = { artifactId: 'a1', parts: [{ text: 'whole' }] }
+      const outcome = { type: 'done', finality: 'input_required', parts: [{ text: 'hello' }] } as const
+      await inbox.settle(lease, { ...outcome, artifacts: [whole] })
+      const settled = [
+        ['a1', whole.parts],
+        [reply, [{ text: 'hello' }]],
+      ]
+      assert.deepEqual(await artifacts(), settled, 'none is there twice')
+    })
+  })
+
+  test('IN-5 followers learn of progress as a status, and of each chunk of an artifact', async () => {
+    const id = await harness.workspace()
+    const { reception, inbox } = harness.local
+    const lease = await harness.withWorker(id, async (worker) => {
+      await reception.admit(letterTo(id))
+      const leased = await worker.lease()
+      const artifact = { artifactId: 'a1', parts: [{ text: 'x' }] }
+      const events: TurnEvent[] = [
+        { type: 'status', text: 'for the log' },
+        { type: 'status', text: 'for the log', said: { parts: [{ text: 'reading' }] } },
+        { type: 'artifact', artifact, append: true, lastChunk: false },
+      ]
+      await inbox.append(leased, { from: 1, events })
+      await inbox.settle(leased, { type: 'dead', failure })
+      return leased
+    })
+    const seen: unknown[] = []
+    for await (const { wire } of reception.follow(lease.taskId, { afterSeq: 0 }, AbortSignal.timeout(5000)))
+      for (const { statusUpdate, artifactUpdate } of wire) {
+        const { state, message } = statusUpdate?.status ?? {}
+        if (state !== undefined) seen.push([state, message?.parts[0]?.text, message?.metadata?.['code']])
+        else seen.push([artifactUpdate?.artifact.artifactId, artifactUpdate?.append, artifactUpdate?.lastChunk])
+      }
+    assert.deepEqual(seen, [
+      ['TASK_STATE_WORKING', undefined, undefined],
+      ['TASK_STATE_WORKING', 'reading', undefined],
+      ['a1', true, false],
+      ['TASK_STATE_FAILED', failure.message, failure.code],
+    ])
+    const gone = reception.follow('none', { afterSeq: 0 }, AbortSignal.timeout(5000))[Symbol.asyncIterator]()
+    await assert.rejects(gone.next(), hasCode('not_found'))
+  })
+
+  test('IN-7 PL-7 readers that missed a hint look at the store again after five seconds', async () => {
+    const id = await harness.workspace()
+    const clock = manualClock()
+    const node = harness.newInbox(clock, { ...harness.store, listen: () => () => undefined })
+    const stop = new AbortController()
+    const ended = await harness.withWorker(id, async (worker) => {
+      const { taskId } = await harness.local.reception.admit(letterTo(id))
+      const lease = await worker.lease()
+      const afterSeq = (await node.reception.snapshot(taskId))?.seq ?? 0
+      let answered = 0
+      const reads = [
+        node.reception.waitForResult(taskId, 60_000, stop.signal),
+        node.reception.follow(taskId, { afterSeq }, stop.signal)[Symbol.asyncIterator]().next(),
+        node.activity.follow(id, afterSeq, stop.signal)[Symbol.asyncIterator]().next(),
+      ].map((read: Promise<unknown>) => read.then(() => (answered += 1)))
+      for (let turn = 0; turn < 5; turn++) await node.reception.task(taskId)
+      await harness.local.inbox.settle(lease, done('ok'))
+      for (let turn = 0; turn < 5; turn++) await node.reception.task(taskId)
+      assert.equal(answered, 0)
+      let looks = 0
+      await waitUntil(() => {
+        if (looks++ < 4) clock.advance(5000)
+        return answered === 3
+      }, 'three readers')
+      return Promise.all(reads)
+    })
+    assert.equal(ended.length, 3)
+    node.close()
   })
 }

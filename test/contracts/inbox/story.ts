@@ -131,4 +131,38 @@ export function storyTests(harness: InboxHarness): void {
       assert.deepEqual(await types(messageId), ['admitted', 'started', 'answered', 'ended'])
     })
   })
+
+  test('CL-1 a story has its deliveries and the webhooks of its task; the URL and the errors are for the owner', async () => {
+    const id = await harness.workspace()
+    const { deliveries, pushConfigs } = harness.local
+    const door = `story-${id}`
+    const { taskId } = await harness.run({ ...letterTo(id), replyTo: { door, channel: 'general' } }, done('hello'))
+    const sent = await deliveries.take(door)
+    await deliveries.finish(sent?.id ?? '', { type: 'unknown', error: 'the connection broke' })
+    const open = (await harness.local.reception.admit(letterTo(id))).taskId
+    const config = { taskId: open, id: 'hook', url: 'https://example.com/secret' }
+    await pushConfigs.put({ workspaceId: id, version: '1.0', config, afterSeq: 0 })
+    const shown = async (name: string, detail: boolean) => (await tell(name, { detail }))?.deliveries
+    const delivery = { to: `${door} general`, state: 'unknown', tries: 1 }
+    assert.deepEqual(await shown(taskId, false), [delivery])
+    assert.deepEqual(await shown(taskId, true), [{ ...delivery, error: 'the connection broke' }])
+    assert.deepEqual(
+      [await shown(open, false), await shown(open, true)],
+      [
+        [{ to: 'webhook', state: 'active', tries: 0 }],
+        [{ to: 'webhook https://example.com', state: 'active', tries: 0 }],
+      ],
+    )
+  })
+
+  test('CL-1 PL-12 a workspace reads the stories of what its conversations sent, and a conversation only its own', async () => {
+    const id = await harness.workspace()
+    const { taskId } = await harness.local.reception.admit(letterTo(id, { principal: 'ws:A/c1' }))
+    const seen = await Promise.all(
+      ['ws:A', 'ws:A/c1', 'ws:A/c2', 'ws:AB', 'ws:B'].map(
+        async (principal) => (await tell(taskId, { principal }))?.taskId,
+      ),
+    )
+    assert.deepEqual(seen, [taskId, taskId, undefined, undefined, undefined])
+  })
 }

@@ -122,4 +122,80 @@ export function usageTests(harness: InboxHarness): void {
       await harness.local.reception.cancel(taskId)
     })
   })
+
+  /** As if the usage of a message had been stored so many days ago. */
+  const age = (messageId: string, days: number) =>
+    harness.sql('update turn_usage set ended_at = ended_at - $2 where message_id = $1', messageId, days * 86_400_000)
+  const spend = (id: string, contextId: string, costUsd: number) =>
+    harness.run(letterTo(id, { contextId }), { ...done('ok'), usage: { costUsd, durationMs: 1 } })
+
+  test('RT-13 a report has the days before today, the latest first, and the latest conversations and messages', async () => {
+    const id = await harness.workspace()
+    const [oldest, old] = [await spend(id, 'a', 8), await spend(id, 'b', 4)]
+    await age(oldest.messageId, 2)
+    await age(old.messageId, 1)
+    const [first, last] = [await spend(id, 'a', 2), await spend(id, 'a', 1)]
+    await spend(await harness.workspace(), 'a', 16)
+    const report = async (days: number, messages = 10) => {
+      const used = await harness.local.usage.read({ workspaceId: id, days, messages })
+      return {
+        total: used.total.costUsd,
+        days: used.days.map(({ costUsd }) => costUsd),
+        conversations: used.conversations.map(({ contextId, costUsd, turns }) => [contextId, costUsd, turns]),
+        messages: used.messages.map(({ messageId }) => messageId),
+      }
+    }
+    const ids = [last, first, old, oldest].map(({ messageId }) => messageId)
+    const b = ['b', 4, 1]
+    assert.deepEqual(await report(1), { total: 3, days: [3], conversations: [['a', 3, 2]], messages: ids.slice(0, 2) })
+    assert.deepEqual(await report(2), {
+      ...{ total: 7, days: [3, 4], conversations: [['a', 3, 2], b], messages: ids.slice(0, 3) },
+    })
+    assert.deepEqual(await report(3), { total: 15, days: [3, 4, 8], conversations: [['a', 11, 3], b], messages: ids })
+    assert.deepEqual((await report(3, 1)).messages, ids.slice(0, 1))
+  })
+
+  test('RT-13 the use of the platform has its days and its workspaces, the most expensive first, then the busiest', async () => {
+    const [cheap, dear, busy, idle] = [
+      ...[await harness.workspace(), await harness.workspace(), await harness.workspace(), await harness.workspace()],
+    ] as [string, string, string, string]
+    const before = (await harness.local.usage.readAll(2)).total
+    await spend(cheap, 'a', 1)
+    await age((await spend(dear, 'a', 5)).messageId, 1)
+    const unknown = { ...done('ok'), usage: { durationMs: 1 } }
+    for (const id of [busy, busy, idle]) await harness.run(letterTo(id), unknown)
+    await harness.sql('update workspaces set deleted_at = now_ms() where id = $1', dear)
+    const { total, workspaces } = await harness.local.usage.readAll(2)
+    assert.equal(total.turns - before.turns, 5)
+    assert.ok(Math.abs((total.costUsd ?? 0) - (before.costUsd ?? 0) - 6) < 1e-6)
+    const own = workspaces.filter(({ workspaceId }) => [cheap, dear, busy, idle].includes(workspaceId))
+    assert.deepEqual(
+      own.map(({ workspaceId, name, costUsd, unknownCostTurns }) => [workspaceId, name, costUsd, unknownCostTurns]),
+      [
+        [dear, undefined, 5, 0],
+        [cheap, 'test', 1, 0],
+        [busy, 'test', null, 2],
+        [idle, 'test', null, 1],
+      ],
+    )
+    const today = (await harness.local.usage.readAll(1)).workspaces
+    assert.ok(!today.some(({ workspaceId }) => workspaceId === dear))
+  })
+
+  test('CL-7 the overview counts no permission as a question, and looks at the last 100 tasks', async () => {
+    const id = await harness.workspace()
+    const questions = async () =>
+      (await harness.local.overview.read({ limit: 1000 })).workspaces.find((one) => one.id === id)?.questions
+    await harness.withWorker(id, async (worker) => {
+      await harness.local.reception.admit(letterTo(id))
+      const lease = await worker.lease()
+      await harness.local.inbox.ask(lease, { kind: 'permission', id: '1', parts: [], tool: 'Bash', subject: 'make' })
+      assert.equal(await questions(), 0)
+      await harness.local.inbox.settle(lease, { ...done('which?'), finality: 'input_required' } as Outcome)
+    })
+    assert.equal(await questions(), 1)
+    await harness.sql('update tasks set updated_at = updated_at - 1000 where workspace_id = $1', id)
+    for (let n = 1; n <= 100; n++) await harness.local.reception.admit(letterTo(id))
+    assert.equal(await questions(), 0)
+  })
 }
