@@ -6,6 +6,10 @@ import { sql } from '../../src/store/store.ts'
 import { createChannels } from '../../src/workspaces/channels.ts'
 import { createChatLog } from '../../src/workspaces/chat-log.ts'
 import { createPairings } from '../../src/workspaces/pairings.ts'
+import { channelTests } from './chat-store/channels.ts'
+import { chatLogTests } from './chat-store/chat-log.ts'
+import { pairingTests } from './chat-store/pairings.ts'
+import type { ChatStoreUnderTest } from './chat-store/under-test.ts'
 import { hasCode } from './inbox/harness.ts'
 import type { StoreUnderTest } from './store-contract.ts'
 
@@ -186,5 +190,20 @@ export function chatStoreContract({ name, open }: StoreUnderTest): void {
       await log.prune()
       assert.deepEqual((await log.places('old')).map(({ place }) => place).sort(), ['bound', 'busy'])
     })
+
+    const underTest: ChatStoreUnderTest = {
+      get store() {
+        return opened.store
+      },
+      sql: (text, ...values) => opened.store.write(() => sql(text, values)),
+      async workspace() {
+        const id = workspaceId()
+        await underTest.sql('insert into workspace_load (workspace_id, hosted, slots) values ($1, 0, 1)', id)
+        return id
+      },
+    }
+    channelTests(underTest)
+    pairingTests(underTest)
+    chatLogTests(underTest)
   })
 }

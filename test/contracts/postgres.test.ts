@@ -21,6 +21,7 @@ import { sharedTransactionTests } from './postgres/shared-transactions.ts'
 import { scheduleContract } from './schedule-contract.ts'
 import { storeContract } from './store-contract.ts'
 import { upgradeContract } from './upgrade-contract.ts'
+import { workspaceContract } from './workspace-contract.ts'
 
 let server: TestPostgres
 before(async () => {
@@ -38,6 +39,7 @@ inboxContract({ name: 'PostgreSQL', open })
 memoryContract({ name: 'PostgreSQL', open })
 scheduleContract({ name: 'PostgreSQL', open })
 chatStoreContract({ name: 'PostgreSQL', open })
+workspaceContract({ name: 'PostgreSQL', open })
 upgradeContract({
   name: 'PostgreSQL',
   async prepare(statements) {

@@ -15,6 +15,7 @@ import { memoryContract } from './memory-contract.ts'
 import { scheduleContract } from './schedule-contract.ts'
 import { storeContract } from './store-contract.ts'
 import { upgradeContract } from './upgrade-contract.ts'
+import { workspaceContract } from './workspace-contract.ts'
 
 async function open(prepare: (path: string) => void = () => undefined) {
   const folder = await mkdtemp(join(tmpdir(), 'molecule-sqlite-'))
@@ -32,6 +33,7 @@ inboxContract({ name: 'SQLite', open })
 memoryContract({ name: 'SQLite', open })
 scheduleContract({ name: 'SQLite', open })
 chatStoreContract({ name: 'SQLite', open })
+workspaceContract({ name: 'SQLite', open })
 upgradeContract({
   name: 'SQLite',
   prepare: async (statements) => () =>
