@@ -73,6 +73,7 @@ export function memoryContract({ name, open }: StoreUnderTest): void {
         await Promise.all([commit('n2', `alpha ${count}`), commit('n2', `beta ${count}`)])
       }
       assert.equal((await search('n2', 'alpha beta'))[0], 'alpha and beta, once')
+      assert.equal((await search('n2', 'alpha', 1000)).length, 500, 'the newest of one word are compared')
     })
 
     test('TW-7 the same text is one memory, and secrets are masked before they are written', async () => {
@@ -125,6 +126,52 @@ export function memoryContract({ name, open }: StoreUnderTest): void {
       for (const given of ['workspace:ws_top', 'team:ws_other', 'n1', '']) {
         await assert.rejects(resolve(given), { code: 'forbidden', message: /may not use the memories of/ })
       }
+    })
+
+    test('TW-7 a summary of the text of a memory is another one, and is kept longer when it is written again', async () => {
+      const memory = await commit('n8', 'red apple')
+      const summary = await commit('n8', 'red apple', 'summary')
+      assert.match(memory.id, /^mem_[0-9A-Z]{26}$/)
+      assert.deepEqual([memory.kind, memory.writtenBy, memory.expiresAtMs], ['memory', 'ws_1', undefined])
+      await store.write(() => sql('update memories set expires_at = expires_at - 60000 where id = $1', [summary.id]))
+      const again = await commit('n8', 'red apple', 'summary')
+      assert.equal(again.id, summary.id)
+      assert.ok((again.expiresAtMs ?? 0) >= (summary.expiresAtMs ?? 1))
+      assert.deepEqual((await memories.list('n8', { limit: 9 })).memories, [again, memory])
+    })
+
+    test('TW-7 a rare word counts more than two common ones, and a word that occurs more often counts more', async () => {
+      await commit('n9', 'the rare')
+      for (let n = 0; n < 8; n++) await commit('n9', `alpha beta ${n}`)
+      assert.deepEqual((await search('n9', 'rare alpha beta')).slice(0, 2), ['the rare', 'alpha beta 7'])
+      for (const text of ['apple apple apple', 'apple pie']) await commit('n10', text)
+      assert.deepEqual(await search('n10', 'apple'), ['apple apple apple', 'apple pie'])
+    })
+
+    test('TW-7 each word of a long memory finds it, and the first 12 words of a query count', async () => {
+      const words = Array.from({ length: 43 }, (_, n) => `word${n}x${n}`)
+      await commit('n11', words.join(' '))
+      for (const word of [words[0], words[42]]) assert.equal((await search('n11', String(word))).length, 1, word)
+      for (const text of ['twelfth', 'thirteenth']) await commit('n12', text)
+      const eleven = Array.from({ length: 11 }, (_, n) => `other${n}`).join(' ')
+      assert.deepEqual(await search('n12', `${eleven} twelfth thirteenth`), ['twelfth'])
+    })
+
+    test('TW-7 a namespace is forgotten 50 memories at a time, with their words, and no other is', async () => {
+      const rows = await countWordRows()
+      await Promise.all(Array.from({ length: 51 }, (_, n) => commit('n13', `number ${n}`)))
+      const forgotten = [
+        await memories.forgetAll('n13'),
+        await memories.forgetAll('n13'),
+        await memories.forgetAll('n13'),
+      ]
+      assert.deepEqual([forgotten, await countWordRows()], [[50, 1, 0], rows])
+      assert.equal((await texts('n12')).length, 2)
+    })
+
+    test('TW-7 PL-8 a workspace has its own memories and those of its team', async () => {
+      assert.deepEqual(await memories.namespacesOf('ws_child'), ['workspace:ws_child', 'team:ws_top'])
+      assert.deepEqual(await memories.namespacesOf('ws_top'), ['workspace:ws_top', 'team:ws_top'])
     })
 
     test('TW-7 no search and no list gives a memory of another namespace', async () => {
