@@ -20,6 +20,7 @@ import { outageTests } from './postgres/outage.ts'
 import { sharedTransactionTests } from './postgres/shared-transactions.ts'
 import { scheduleContract } from './schedule-contract.ts'
 import { storeContract } from './store-contract.ts'
+import { tokenContract } from './token-contract.ts'
 import { upgradeContract } from './upgrade-contract.ts'
 import { workspaceContract } from './workspace-contract.ts'
 
@@ -40,6 +41,7 @@ memoryContract({ name: 'PostgreSQL', open })
 scheduleContract({ name: 'PostgreSQL', open })
 chatStoreContract({ name: 'PostgreSQL', open })
 workspaceContract({ name: 'PostgreSQL', open })
+tokenContract({ name: 'PostgreSQL', open })
 upgradeContract({
   name: 'PostgreSQL',
   async prepare(statements) {

@@ -14,6 +14,7 @@ import { inboxContract } from './inbox-contract.ts'
 import { memoryContract } from './memory-contract.ts'
 import { scheduleContract } from './schedule-contract.ts'
 import { storeContract } from './store-contract.ts'
+import { tokenContract } from './token-contract.ts'
 import { upgradeContract } from './upgrade-contract.ts'
 import { workspaceContract } from './workspace-contract.ts'
 
@@ -34,6 +35,7 @@ memoryContract({ name: 'SQLite', open })
 scheduleContract({ name: 'SQLite', open })
 chatStoreContract({ name: 'SQLite', open })
 workspaceContract({ name: 'SQLite', open })
+tokenContract({ name: 'SQLite', open })
 upgradeContract({
   name: 'SQLite',
   prepare: async (statements) => () =>
