@@ -13,6 +13,7 @@ import { delegationResultTests } from './inbox/delegation-results.ts'
 import { delegationTests } from './inbox/delegations.ts'
 import { deliveryTests } from './inbox/deliveries.ts'
 import { createInboxHarness } from './inbox/harness.ts'
+import { historyTests } from './inbox/history.ts'
 import { needTests } from './inbox/needs.ts'
 import { noteTests } from './inbox/notes.ts'
 import { pageTests } from './inbox/pages.ts'
@@ -69,6 +70,7 @@ export function inboxContract(underTest: StoreUnderTest): void {
     chatTurnTests(harness)
     storyTests(harness)
     treeTests(harness)
+    historyTests(harness)
     usageTests(harness)
     parkedTests(harness)
     bridgeTests(harness)

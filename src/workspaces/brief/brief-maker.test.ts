@@ -1,22 +1,24 @@
 import assert from 'node:assert/strict'
+import { existsSync, rmSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import { temporaryDir } from '../../../test/harness/process-harness.ts'
 import { waitUntil } from '../../../test/harness/wait.ts'
 import { systemClock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import { silentLog } from '../../log.ts'
 import { keepSession } from '../../sessions/sessions.ts'
 import { openSqlite } from '../../store/sqlite/sqlite.ts'
-import { type Store, sql, together } from '../../store/store.ts'
+import { type Store, sql, together, type Value } from '../../store/store.ts'
 import { createWorkspaceConfigs, type WorkspaceConfigs } from '../config/workspace-configs.ts'
 import { createHomes, type Homes } from '../homes/homes.ts'
 import { createMemories, type Memories } from '../memories.ts'
 import { createWorkspaceUpkeep } from '../upkeep.ts'
-import type { BackendCheck, Workspaces } from '../workspace.ts'
+import type { BackendCheck, NewWorkspace, Workspaces } from '../workspace.ts'
 import { createWorkspaces } from '../workspaces.ts'
-import { createBriefMaker } from './brief-maker.ts'
+import { type ChildEnvironment, createBriefMaker } from './brief-maker.ts'
 
 const fresh = { failures: 0, losses: 0, interrupted: false, sessionRetried: false }
 
@@ -134,4 +136,154 @@ describe('the brief of a turn, and whether the turn can run', () => {
     assert.equal((await readdir(join(folder, 'trash'))).length, 1)
     await assert.rejects(brief(id), /there is no workspace/)
   })
+})
+
+const FIRST = { conversationId: 'c', messageId: 'm', epoch: 1, failures: 0, losses: 0 } as const
+const FRESH = { ...FIRST, interrupted: false, sessionRetried: false }
+
+/** Briefs of workspaces in a real store; config.yaml is read at creation only. */
+function setUp(t: TestContext, childEnvironment?: ChildEnvironment) {
+  const folder = temporaryDir(t)
+  const store = openSqlite({ path: join(folder, 'm.db'), clock: systemClock })
+  t.after(() => store.close())
+  const homes = createHomes(folder)
+  const configs = createWorkspaceConfigs({ store, homes, log: silentLog, check: async () => ({ ok: true }) })
+  const workspaces = createWorkspaces({ store, homes, configs })
+  const seen = { reads: 0 }
+  const read: Store['read'] = (transaction) => {
+    seen.reads += 1
+    return store.read(transaction)
+  }
+  const unread = { ...configs, refresh: async () => undefined } as WorkspaceConfigs
+  const make = createBriefMaker({
+    store: { ...store, read },
+    host: 'here',
+    homes,
+    configs: unread,
+    ...(childEnvironment !== undefined && { childEnvironment }),
+  })
+  const create = async (input: Partial<NewWorkspace> = {}) => (await workspaces.create({ name: 'w', ...input })).id
+  const write = (text: string, ...values: Value[]) => store.write(() => sql(text, values))
+  return { folder, store, homes, make, create, write, seen }
+}
+
+test('RT-1 a brief has the settings of the workspace; a first turn costs one query', async (t) => {
+  const { homes, make, create, seen } = setUp(t)
+  const runtimeConfig = { cmd: 'cat', max_cost_usd_per_day: 5, working_dir: '', rate_limit_patience: '2m' }
+  const id = await create({ role: 'r', runtime: 'exec', model: 'large', maxAttempts: 3, runtimeConfig })
+  seen.reads = 0
+  assert.deepEqual(await make({ ...FRESH, workspaceId: id }), {
+    runtime: 'exec',
+    options: { cmd: 'cat', config_dir: homes.path(id) },
+    systemPrompt: 'r',
+    workingDir: join(homes.path(id), 'work'),
+    maxAttempts: 3,
+    hasMcp: true,
+    rateLimitPatienceMs: 120_000,
+    env: {},
+    model: 'large',
+    costUsdPerDayMax: 5,
+  })
+  assert.equal(seen.reads, 1)
+})
+
+test('AG-18 a blank model of runtime_config is none, and the permission of an admin wins over the file', async (t) => {
+  const { homes, make, create } = setUp(t)
+  const briefOf = async (input: Partial<NewWorkspace>) => make({ ...FRESH, workspaceId: await create(input) })
+  assert.equal((await briefOf({ model: 'large', runtimeConfig: { model: ' ' } })).model, 'large')
+  assert.equal((await briefOf({ model: 'large', runtimeConfig: { model: ' ~ ' } })).model, '~')
+  assert.equal((await briefOf({})).model, undefined)
+  const auth_token_file = '/srv/token'
+  const { options } = await briefOf({ permission: 'bypass', runtimeConfig: { permission: 'ask', auth_token_file } })
+  const { config_dir: home, ...rest } = options
+  assert.deepEqual(rest, { permission: 'bypass', auth_token_file })
+  assert.equal(home?.startsWith(join(homes.path('x'), '..')), true)
+})
+
+test('PL-3 the next turn has each changed setting', async (t) => {
+  const { make, create, write } = setUp(t)
+  const id = await create({ role: 'before', runtime: 'exec', runtimeConfig: { cmd: 'cat' } })
+  const other = await create({ role: 'other', runtime: 'exec', runtimeConfig: { cmd: 'dog' } })
+  const known = async (workspaceId = id) => {
+    const { systemPrompt, runtime, maxAttempts } = await make({ ...FRESH, workspaceId })
+    await new Promise((resolve) => setImmediate(resolve))
+    return [systemPrompt, runtime, maxAttempts]
+  }
+  assert.deepEqual(await known(), ['before', 'exec', 4])
+  await write(`update workspaces set role = 'after' where id = $1`, id)
+  assert.deepEqual(await known(), ['after', 'exec', 4])
+  await write(`update workspaces set runtime = 'mock' where id = $1`, id)
+  assert.deepEqual(await known(), ['after', 'mock', 4])
+  await write(
+    `update workspaces set settings = replace(settings, '"maxAttempts":4', '"maxAttempts":7') where id = $1`,
+    id,
+  )
+  assert.deepEqual(
+    [await known(), await known(other)],
+    [
+      ['after', 'mock', 7],
+      ['other', 'exec', 4],
+    ],
+  )
+})
+
+test('RT-12 the environment of a turn is made for its runtime, its generation, and a bridge where there is one', async (t) => {
+  const made: unknown[] = []
+  const { make, create, write } = setUp(t, (turn, options) => {
+    made.push([turn.workspaceId, turn.conversationId, options])
+    return { A: 'b' }
+  })
+  const id = await create({ runtime: 'exec', runtimeConfig: { cmd: 'cat' } })
+  await write('update workspaces set token_generation = 3 where id = $1', id)
+  const key = { ...FRESH, workspaceId: id }
+  assert.deepEqual((await make(key)).env, { A: 'b' })
+  assert.equal((await make(key, { host: 'laptop' })).runtime, 'exec')
+  assert.equal((await make(key, { host: 'laptop', backend: 'codex' })).runtime, 'codex')
+  assert.deepEqual(made, [
+    [id, 'c', { runtime: 'exec', tokenGeneration: 3, isForBridge: false }],
+    [id, 'c', { runtime: 'exec', tokenGeneration: 3, isForBridge: true }],
+    [id, 'c', { runtime: 'codex', tokenGeneration: 3, isForBridge: true }],
+  ])
+})
+
+test('RT-5 a later turn gets the session of its own host, and an attempt after a failed one the notes', async (t) => {
+  const { store, make, create, write } = setUp(t)
+  const id = await create({ runtime: 'exec', runtimeConfig: { cmd: 'cat' } })
+  const key = { ...FRESH, workspaceId: id }
+  await store.write(() => together([keepSession('here', { workspaceId: id, conversationId: 'c' }, 's1')]))
+  for (const [message, value] of [
+    ['m', 'mine'],
+    ['other', 'not mine'],
+  ] as const)
+    await write(
+      `insert into turn_notes (message_id, key, value, task_id, workspace_id) values ($1, 'k', $2, 't', $3)`,
+      ...[message, value, id],
+    )
+  const carried = async (more: object, host?: string) => {
+    const { sessionToken, notes } = await make({ ...key, epoch: 2, ...more }, host === undefined ? undefined : { host })
+    return [sessionToken, notes]
+  }
+  assert.deepEqual(await carried({ epoch: 1, failures: 1 }), [undefined, undefined])
+  assert.deepEqual(await carried({}), ['s1', undefined])
+  assert.deepEqual(await carried({}, 'laptop'), [undefined, undefined])
+  const retries = [{ failures: 1 }, { losses: 1 }, { interrupted: true }, { sessionRetried: true }, { parked: {} }]
+  for (const more of retries) assert.deepEqual(await carried(more), ['s1', { k: 'mine' }], JSON.stringify(more))
+})
+
+test('PL-2 the default working folder is made again where it is missing; another one must exist, except for a bridge', async (t) => {
+  const { folder, homes, make, create } = setUp(t)
+  const id = await create({ runtime: 'mock' })
+  const work = join(homes.path(id), 'work')
+  rmSync(work, { recursive: true })
+  await make({ ...FRESH, workspaceId: id }, { host: 'laptop' })
+  assert.equal(existsSync(work), false, 'the folder of a bridge is not here')
+  await make({ ...FRESH, workspaceId: id })
+  assert.equal(existsSync(work), true)
+  const gone = temporaryDir(t)
+  const other = await create({ runtime: 'mock', workingDir: gone })
+  rmSync(gone, { recursive: true })
+  const key = { ...FRESH, workspaceId: other }
+  assert.equal((await make(key, { host: 'laptop' })).workingDir, gone)
+  await assert.rejects(make(key), { code: 'bad_config', message: `working_dir: there is no folder ${gone}` })
+  assert.ok(existsSync(folder))
 })
