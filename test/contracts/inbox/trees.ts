@@ -83,7 +83,7 @@ export function treeTests(harness: InboxHarness): void {
       await harness.sql('update tasks set updated_at = 1000 where id = $1', taskId)
       const copied = await admit(letterTo(id, { text: COPIED_TEXT }))
       await harness.local.inbox.settle(await worker.lease(), done('ok'))
-      await copyMessages(harness.store, { taskId: copied.taskId, count: 300 })
+      await copyMessages(harness.store, { taskId: copied.taskId, count: 300, after: 30_000 })
       const first = await roots(id)
       assert.deepEqual([first.roots, first.next !== undefined], [[], true])
       assert.deepEqual(await roots(id, { after: first.next ?? '' }), { roots: [taskId], next: undefined })
