@@ -136,3 +136,22 @@ test('TW-7 the search has the first 1000 characters of the message', async () =>
   const { asked } = await recall({ parts: [{ text: `a${'b'.repeat(2000)}` }] })
   assert.deepEqual(asked[0], ['workspace:ws_1', `a${'b'.repeat(999)}`, 6])
 })
+
+test('RE-3 a store that goes away fails the brief once: no read is left whose failure nothing waits for', async () => {
+  const gone = async () => {
+    throw new Error('the store is unavailable')
+  }
+  const memories = { namespacesOf: async () => ['workspace:w', 'team:w'], search: gone, list: gone, writersOf: gone }
+  const options = { memories, readsPrompt: () => true, readsBrief: () => true }
+  const { envelope } = letterTo('w')
+  const left: unknown[] = []
+  const note = (reason: unknown) => void left.push(reason)
+  process.on('unhandledRejection', note)
+  try {
+    await assert.rejects(withRecall(async () => PLAIN, options)({ workspaceId: 'w', envelope }), /unavailable/)
+    await new Promise((resolve) => setTimeout(resolve, 1))
+  } finally {
+    process.off('unhandledRejection', note)
+  }
+  assert.deepEqual(left, [])
+})

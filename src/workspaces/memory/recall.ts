@@ -49,11 +49,13 @@ async function recall({ workspaceId, envelope }: RecallKey, memories: RecallOpti
   const text = envelope.message.parts.map((part) => part.text ?? '').join(' ')
   const query = text.slice(0, QUERY_CHARACTERS_MAX)
   const namespaces = await memories.namespacesOf(workspaceId)
-  const matches = namespaces.map((namespace) => memories.search(namespace, query, MATCHES_MAX))
-  const newest = namespaces.map((namespace) => memories.list(namespace, { limit: NEWEST_MAX }))
-  const found = (await Promise.all(matches)).flat()
-  const listed = (await Promise.all(newest)).flatMap((page) => page.memories)
-  return [...new Map([...found, ...listed].map((memory) => [memory.id, memory])).values()]
+  // One wait for all: a store that goes away fails every read, and a failure that nothing waits for ends the platform.
+  const [matches, newest] = await Promise.all([
+    Promise.all(namespaces.map((namespace) => memories.search(namespace, query, MATCHES_MAX))),
+    Promise.all(namespaces.map((namespace) => memories.list(namespace, { limit: NEWEST_MAX }))),
+  ])
+  const found = [...matches.flat(), ...newest.flatMap((page) => page.memories)]
+  return [...new Map(found.map((memory) => [memory.id, memory])).values()]
 }
 
 const OWN = 'What you remember from earlier conversations:'
