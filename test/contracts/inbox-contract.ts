@@ -24,6 +24,7 @@ import { queueTests } from './inbox/queues.ts'
 import { readTaskTests } from './inbox/read-tasks.ts'
 import { recoverTests } from './inbox/recover.ts'
 import { replyChunkTests } from './inbox/reply-chunks.ts'
+import { resultLetterTests } from './inbox/result-letters.ts'
 import { retentionTests } from './inbox/retention.ts'
 import { ruleTests } from './inbox/rules.ts'
 import { searchTests } from './inbox/search.ts'
@@ -31,8 +32,8 @@ import { sendAndWaitTests } from './inbox/send-and-wait.ts'
 import { settleTests } from './inbox/settle.ts'
 import { storyTests } from './inbox/story.ts'
 import { takeoverTests } from './inbox/takeover.ts'
-import { upkeepTests } from './inbox/upkeep.ts'
 import { treeTests } from './inbox/trees.ts'
+import { upkeepTests } from './inbox/upkeep.ts'
 import { usageTests } from './inbox/usage.ts'
 import { waitingTurnTests } from './inbox/waiting-turns.ts'
 import type { StoreUnderTest } from './store-contract.ts'
@@ -55,6 +56,7 @@ export function inboxContract(underTest: StoreUnderTest): void {
     budgetTests(harness)
     delegationTests(harness)
     delegationResultTests(harness)
+    resultLetterTests(harness)
     pageTests(harness)
     searchTests(harness)
     pendingAskTests(harness)
