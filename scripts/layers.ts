@@ -12,6 +12,8 @@ import { readImports } from './read-imports.ts'
 export interface Layer {
   /** Other layers, or single files of them. */
   readonly mayImport: 'everything' | readonly string[]
+  /** Files of which it may import the types, and nothing that exists at run time. */
+  readonly mayImportTypes?: readonly string[]
   /** When set, the layer's folders may not import each other, except these folders. */
   readonly engines?: readonly string[]
 }
@@ -53,6 +55,7 @@ interface Edge {
   readonly from: string
   readonly to: string
   readonly line: number
+  readonly isType: boolean
 }
 
 type Finding = Pick<Violation, 'rule' | 'message'>
@@ -70,10 +73,11 @@ export function checkLayers(files: ReadonlyMap<string, string>, table: LayerTabl
       finding && violations.push({ file, line, ...finding })
     report(1, checkFile(file, table))
     try {
-      for (const { specifier, line } of readImports(file, source)) {
+      for (const { specifier, line, isType } of readImports(file, source)) {
         const finding = checkSpecifier(file, specifier, table)
         report(line, finding)
-        if (!finding && specifier?.startsWith('.')) edges.push({ from: file, to: resolve(file, specifier), line })
+        if (!finding && specifier?.startsWith('.'))
+          edges.push({ from: file, to: resolve(file, specifier), line, isType })
       }
     } catch (error) {
       report(1, { rule: 'syntax', message: `the file does not parse, so its imports cannot be checked: ${error}` })
@@ -120,7 +124,7 @@ function checkSpecifier(file: string, specifier: string | undefined, table: Laye
   return { rule: 'extension', message: `"${specifier}" has no extension: Node runs the sources directly, so write .ts` }
 }
 
-function checkEdge({ from, to }: Edge, table: LayerTable): Finding | undefined {
+function checkEdge({ from, to, isType }: Edge, table: LayerTable): Finding | undefined {
   const source = placeOf(from, table)
   const target = placeOf(to, table)
   if (source.kind === 'leaf')
@@ -132,8 +136,12 @@ function checkEdge({ from, to }: Edge, table: LayerTable): Finding | undefined {
     return { rule: 'forbidden-layer', message: `${to} is a test or a tool, which no layer may import` }
   }
   if (target.kind === 'layer' && target.name === source.name) return checkSibling({ from, to }, source)
-  const { mayImport } = source.layer
+  const { mayImport, mayImportTypes = [] } = source.layer
   if (mayImport === 'everything' || mayImport.includes(to)) return
+  if (mayImportTypes.includes(to)) {
+    if (isType) return
+    return { rule: 'forbidden-layer', message: `${source.name} may import only types of ${to}: write "import type"` }
+  }
   if (target.kind === 'layer' && mayImport.includes(target.name)) return
   const allowed = mayImport.length === 0 ? 'only leaf files' : `only leaf files and ${mayImport.join(', ')}`
   return { rule: 'forbidden-layer', message: `${source.name} may not import ${to}: it may import ${allowed}` }

@@ -8,6 +8,8 @@ export interface Import {
   /** The text between the quotes; undefined when it is computed at run time. */
   readonly specifier: string | undefined
   readonly line: number
+  /** Nothing of it exists at run time. */
+  readonly isType: boolean
 }
 
 interface Expression {
@@ -22,16 +24,16 @@ export function readImports(file: string, source: string): Import[] {
   if (error) throw new SyntaxError(error.message)
 
   const imports: Import[] = []
-  const add = (expression: Expression | null | undefined) => {
+  const add = (expression: Expression | null | undefined, isType = false) => {
     if (!expression) return
-    imports.push({ specifier: constantText(expression), line: lineAt(source, expression.start) })
+    imports.push({ specifier: constantText(expression), line: lineAt(source, expression.start), isType })
   }
   new Visitor({
-    ImportDeclaration: (node) => add(node.source),
-    ExportNamedDeclaration: (node) => add(node.source),
-    ExportAllDeclaration: (node) => add(node.source),
+    ImportDeclaration: (node) => add(node.source, node.importKind === 'type'),
+    ExportNamedDeclaration: (node) => add(node.source, node.exportKind === 'type'),
+    ExportAllDeclaration: (node) => add(node.source, node.exportKind === 'type'),
     ImportExpression: (node) => add(node.source),
-    TSImportType: (node) => add(node.source),
+    TSImportType: (node) => add(node.source, true),
     TSExternalModuleReference: (node) => add(node.expression),
   }).visit(parsed.program)
   return imports

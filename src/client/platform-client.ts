@@ -7,6 +7,7 @@ import { MoleculeError } from '../errors.ts'
 import type { Message, StreamResponse, Task, TaskState } from '../protocol/a2a.ts'
 import type { TraceContext } from '../protocol/trace-context.ts'
 import { trimEndOf } from '../trim-end.ts'
+import { type ApiClient, createApiClient, headersWithToken, sendCall } from './api-client.ts'
 import { type BudgetCalls, budgetCalls, type SpendingView } from './budget-calls.ts'
 import { type CanvasCalls, canvasCalls } from './canvas-calls.ts'
 import { type ChannelCalls, channelCalls } from './channel-calls.ts'
@@ -115,7 +116,8 @@ export interface PlatformClientOptions {
 }
 
 export interface PlatformClient
-  extends BudgetCalls,
+  extends ApiClient,
+    BudgetCalls,
     CanvasCalls,
     ChannelCalls,
     MemoryCalls,
@@ -181,9 +183,6 @@ export interface SendMessageOptions {
   readonly signal?: AbortSignal
 }
 
-/** Above the platform's default blocking time (120 s), so that the platform answers first. */
-const CALL_TIMEOUT_MS = 150_000
-
 export function createPlatformClient(options: PlatformClientOptions): PlatformClient {
   const call = createCall(options)
   const rpc = async <T>(
@@ -199,6 +198,7 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
     return result
   }
   return {
+    ...createApiClient(options),
     async listWorkspaces(signal) {
       const pages = await allPages(async (next) => {
         const path = withAfter('/workspaces?limit=1000', next)
@@ -236,7 +236,14 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
 
 type SimpleCalls = Omit<
   PlatformClient,
-  'listWorkspaces' | 'getWorkspace' | 'sendMessage' | 'getTask' | 'cancelTask' | 'listTasks' | 'events'
+  | keyof ApiClient
+  | 'listWorkspaces'
+  | 'getWorkspace'
+  | 'sendMessage'
+  | 'getTask'
+  | 'cancelTask'
+  | 'listTasks'
+  | 'events'
 >
 
 /** The calls that are one request and its answer. */
@@ -322,33 +329,11 @@ type Call = (request: HttpCall, signal?: AbortSignal) => Promise<unknown>
 
 const baseOf = (url: string): string => trimEndOf(url, '/')
 
-const PLAIN_HEADERS = { 'Content-Type': 'application/json', 'A2A-Version': '1.0' }
-
-async function headersWithToken({ token: given }: PlatformClientOptions): Promise<Record<string, string>> {
-  const token = typeof given === 'function' ? await given() : given
-  return token === undefined ? PLAIN_HEADERS : { ...PLAIN_HEADERS, Authorization: `Bearer ${token}` }
-}
-
 function createCall(options: PlatformClientOptions): Call {
-  const { url, timeoutMs = CALL_TIMEOUT_MS, fetch: send = fetch } = options
-  const base = baseOf(url)
-  return async ({ path, isOpen = false, isText = false, isVersioned = false, version, trace, ...request }, signal) => {
-    const known = { ...(isOpen ? PLAIN_HEADERS : await headersWithToken(options)), ...trace }
-    const headers = version === undefined ? known : { ...known, 'If-Match': version }
-    const limit = AbortSignal.timeout(timeoutMs)
-    const ends = signal === undefined ? limit : AbortSignal.any([limit, signal])
-    try {
-      // Prevents a redirect from sending the token to another host.
-      const answer = await send(base + path, { ...request, headers, signal: ends, redirect: 'error' })
-      const text = await answer.text()
-      if (answer.ok && isText) return text
-      if (answer.ok && isVersioned) return { text, version: answer.headers.get('etag') ?? '' }
-      if (answer.ok) return text === '' ? undefined : JSON.parse(text)
-      throw failureFromAnswer(answer, text)
-    } catch (thrown) {
-      if (thrown instanceof MoleculeError) throw thrown
-      throw platformUnreachable(base, thrown, limit.aborted)
-    }
+  return async ({ isText = false, isVersioned = false, version, trace, ...request }, signal) => {
+    const headers = version === undefined ? { ...trace } : { ...trace, 'If-Match': version }
+    const sent = await sendCall(options, { ...request, headers, isText: isText || isVersioned }, signal)
+    return isVersioned ? { text: sent.answer, version: sent.headers.get('etag') ?? '' } : sent.answer
   }
 }
 

@@ -5,12 +5,12 @@
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { ACTIONS, type Action, CHAT_ROLES, chatRolesOf, rolesOf, WHO_MAY } from '../api/who-may.ts'
 import { TOKEN_ROLES } from '../workspaces/tokens.ts'
 import { CHAT_COMMANDS, COMMAND_ACTIONS } from './chat/commands.ts'
 import { A2A_ACTIONS } from './http/a2a/methods.ts'
 import { ROUTES } from './http/routes/app.ts'
 import { TOOLS } from './mcp/mcp.ts'
-import { ACTIONS, type Action, CHAT_ROLES, chatRolesOf, rolesOf, WHO_MAY } from './who-may.ts'
 
 test('PL-12 every route, A2A method, MCP tool and chat command names an action of the table, and no action is unused', () => {
   const named = [

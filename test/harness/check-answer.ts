@@ -3,11 +3,12 @@
  * client cannot differ from what the platform sends.
  */
 import assert from 'node:assert/strict'
+import { isRaw } from '../../src/api/endpoint.ts'
 import { ROUTES } from '../../src/doors/http/routes/app.ts'
 
 const described = ROUTES.flatMap(({ method, path, success: [status], answer }) => {
   const pattern = new RegExp(`^${path.replaceAll(/:\w+(?:\{[^}]*\})?/g, '[^/]+')}/?$`)
-  return answer === undefined ? [] : [{ method, pattern, status, answer }]
+  return answer === undefined || isRaw(answer) ? [] : [{ method, pattern, status, answer }]
 })
 
 export function checkAnswer(method: string, path: string, { status, body }: { status: number; body: unknown }): void {

@@ -1,12 +1,12 @@
 /**
- * Walks the table of who may do what (`src/doors/who-may.ts`) on a running platform: one real call for each role and
+ * Walks the table of who may do what (`src/api/who-may.ts`) on a running platform: one real call for each role and
  * action, by HTTP with a token of the role and in a chat as a person of the role. An action without a call here does not
  * compile.
  */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { ACTIONS, type Action, CHAT_ROLES, type ChatRole, chatRolesOf, rolesOf } from '../../src/api/who-may.ts'
 import type { Author, Place } from '../../src/doors/chat/channel.ts'
-import { ACTIONS, type Action, CHAT_ROLES, type ChatRole, chatRolesOf, rolesOf } from '../../src/doors/who-may.ts'
 import { TOKEN_ROLES, type TokenRole } from '../../src/workspaces/tokens.ts'
 import { type LineService, startLineService } from '../fakes/line-service.ts'
 import { createExternalWorkspace } from '../harness/bridge.ts'

@@ -1,5 +1,5 @@
 /** Who may talk to a bot: people on its allow list, and people whose pairing was approved. */
-import { type Action, type ChatRole, chatRolesOf } from '../who-may.ts'
+import { type Action, type ChatRole, chatRolesOf } from '../../api/who-may.ts'
 import type { Author } from './channel.ts'
 import type { SessionContext } from './chat-context.ts'
 

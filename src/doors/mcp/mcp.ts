@@ -5,9 +5,9 @@
  * and a comment every 15 s, because clients end a silent call.
  */
 import type { McpHttpHandler, McpServer } from '@modelcontextprotocol/server'
+import { requireAccess } from '../../api/who-may.ts'
 import { readTraceContext } from '../../protocol/trace-context.ts'
 import type { AnswerMcp, McpCall } from '../mcp-calls.ts'
-import { requireAccess } from '../who-may.ts'
 import { delegationTools } from './delegation-tools.ts'
 import { createGivenUpCalls, type GivenUpCalls } from './given-up-calls.ts'
 import { memoryTools } from './memory-tools.ts'

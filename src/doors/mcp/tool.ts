@@ -1,5 +1,6 @@
 /** What a tool of the MCP server is: one value, declared in the file of its subject and listed in `mcp.ts`. */
 import type { z } from 'zod'
+import type { Action } from '../../api/who-may.ts'
 import type { Clock } from '../../clock.ts'
 import type { Reception } from '../../inbox/inbox.ts'
 import type { Activity, Stories } from '../../inbox/readers.ts'
@@ -8,7 +9,6 @@ import type { Memories } from '../../workspaces/memories.ts'
 import type { WorkspaceRegistry } from '../../workspaces/registry.ts'
 import type { Workspaces } from '../../workspaces/workspace.ts'
 import type { McpCall } from '../mcp-calls.ts'
-import type { Action } from '../who-may.ts'
 
 export interface McpContext {
   readonly reception: Reception

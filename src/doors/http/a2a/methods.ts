@@ -2,6 +2,8 @@
  * The A2A methods, by their 1.0 names; callers of 0.3 get the same results in the format of 0.3. Each row names the
  * action that the caller must be allowed: access rules are per method, not per route.
  */
+
+import { type Action, requireAccess } from '../../../api/who-may.ts'
 import { MoleculeError } from '../../../errors.ts'
 import { isWorkspaceId } from '../../../ids.ts'
 import type { Admitted, Letter, Reception, TaskView } from '../../../inbox/inbox.ts'
@@ -13,7 +15,6 @@ import { readTraceContext } from '../../../protocol/trace-context.ts'
 import { taskToV03 } from '../../../protocol/v03.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import { markRead } from '../../mark-read.ts'
-import { type Action, requireAccess } from '../../who-may.ts'
 import { REQUEST_ID_PREFIX } from '../server/answer.ts'
 import { taskScope } from '../server/auth.ts'
 import { findWorkspaceId, requireWorkspace } from '../server/reach.ts'

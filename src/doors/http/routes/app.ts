@@ -1,10 +1,11 @@
 /** The list of all routes, and the app that serves them: guard, body, handler, and the answer to an error. */
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, Hono } from 'hono'
+import type { EndpointBody } from '../../../api/endpoint.ts'
+import { requireAccess } from '../../../api/who-may.ts'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import { isWorkspaceId } from '../../../ids.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
-import { requireAccess } from '../../who-may.ts'
 import { writeAnswer } from '../server/answer.ts'
 import {
   BODY_BYTES_MAX,
@@ -15,6 +16,7 @@ import {
   STRANGER_BODY_BYTES_MAX,
 } from '../server/body.ts'
 import { errorAnswer, logFailure } from '../server/errors.ts'
+import { readQuery } from '../server/query.ts'
 import { findWorkspaceId, requireOwnWorkspace } from '../server/reach.ts'
 import { validateBody } from '../server/validate-body.ts'
 import { a2aRoutes } from './a2a.ts'
@@ -41,7 +43,7 @@ import { overviewRoutes } from './overview.ts'
 import { pageRoutes } from './page.ts'
 import { pendingAskRoutes } from './pending-asks.ts'
 import { registryRoutes } from './registry.ts'
-import type { AppContext, HttpEnv, Route, RouteBody, RouterRoute } from './route.ts'
+import type { AppContext, HttpEnv, Route, RouterRoute } from './route.ts'
 import { ruleRoutes } from './rules.ts'
 import { scheduleRoutes } from './schedules.ts'
 import { taskRoutes } from './tasks.ts'
@@ -112,8 +114,11 @@ function serveRoute(app: Hono<HttpEnv>, route: RouterRoute, appContext: AppConte
       return await serveById(app, { route, context, identity }, appContext)
     }
     await requireReach(route, { context, identity }, appContext)
+    const query = route.query && readQuery(route.query, context.req.query())
     const body = route.body && (await readRouteBody(route.body, { route, context, identity }, appContext))
-    return route.handle({ context, identity, body }, appContext)
+    const answer = await route.handle({ context, params: context.req.param(), query, identity, body }, appContext)
+    if (answer instanceof Response) return answer
+    return answer === undefined ? context.body(null) : context.json(answer)
   })
 }
 
@@ -162,7 +167,7 @@ async function requireReach({ access, reach }: RouterRoute, call: IdentifiedCall
 }
 
 async function readRouteBody(
-  { schema, name, optional, bytesMax, valuesMax, batchMax }: RouteBody,
+  { schema, name, optional, bytesMax, valuesMax, batchMax }: EndpointBody,
   { route, context: { env }, identity }: IdentifiedCall & { readonly route: RouterRoute },
   { auth }: AppContext,
 ): Promise<unknown> {

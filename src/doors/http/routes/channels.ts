@@ -1,12 +1,12 @@
 /** Chat channels over HTTP: the bots, the chats that are bound to workspaces, and the people who want to talk to them. */
 import { z } from 'zod'
+import { requireAccess, rolesOf } from '../../../api/who-may.ts'
 import { MoleculeError } from '../../../errors.ts'
 import type { Binding, StoredChannel } from '../../../workspaces/channels.ts'
 import type { Pairing } from '../../../workspaces/pairings.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import { deliveryDoor } from '../../chat/chat-context.ts'
 import { publicReason } from '../../public-reason.ts'
-import { requireAccess, rolesOf } from '../../who-may.ts'
 import { seesConfig } from '../server/reach.ts'
 import { route } from './route.ts'
 import { newWorkspaceSchema } from './workspace-schema.ts'

@@ -4,6 +4,7 @@
  * for that workspace only. The rate limit does not count these calls: there are as many as turns.
  */
 import type { z } from 'zod'
+import type { EndpointBody } from '../../../api/endpoint.ts'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import type { Bridges, Directive } from '../../../inbox/inbox.ts'
 import { countTurn, type Metrics } from '../../../metrics.ts'
@@ -13,7 +14,7 @@ import { type BriefedBridge, isExternal, type Workspaces } from '../../../worksp
 import { INBOX_BODY_BYTES_MAX, INBOX_JSON_VALUES_MAX } from '../server/body.ts'
 import { requireWorkspace } from '../server/reach.ts'
 import * as schema from './inbox-schema.ts'
-import { type AppContext, type RouteBody, route } from './route.ts'
+import { type AppContext, route } from './route.ts'
 
 export const inboxRoutes = [
   route({
@@ -95,7 +96,7 @@ export const inboxRoutes = [
   }),
 ]
 
-function inboxBody<Schema extends z.ZodObject>(bodySchema: Schema, name: string): RouteBody<Schema> {
+function inboxBody<Schema extends z.ZodObject>(bodySchema: Schema, name: string): EndpointBody<Schema> {
   return { schema: bodySchema, name, bytesMax: INBOX_BODY_BYTES_MAX, valuesMax: INBOX_JSON_VALUES_MAX }
 }
 
@@ -107,7 +108,7 @@ function workRoute<Schema extends z.ZodObject>(
     summary,
     answer,
   }: {
-    readonly body: RouteBody<Schema>
+    readonly body: EndpointBody<Schema>
     readonly summary: string
     readonly answer: (call: {
       readonly workspaceId: string

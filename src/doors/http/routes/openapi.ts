@@ -3,7 +3,8 @@
  * cannot differ from what is served. `x-roles` lists the roles that may call a route; A2A lists them per method.
  */
 import { z } from 'zod'
-import { type Action, rolesOf } from '../../who-may.ts'
+import { isRaw } from '../../../api/endpoint.ts'
+import { type Action, rolesOf } from '../../../api/who-may.ts'
 import { A2A_ACTIONS } from '../a2a/methods.ts'
 import {
   A2A_ERROR_RESPONSES,
@@ -98,12 +99,15 @@ const operationName = ({ method, path }: Route): string => `${method}${path.repl
 
 function describeRoute(route: Route, schemas: Record<string, object>): ApiOperation {
   const { path, summary, access, success } = route
-  const parameters = [...path.matchAll(/\/:(\w+)/g)].map(([, name]) => ({
-    name,
-    in: 'path',
-    required: true,
-    schema: { type: 'string' },
-  }))
+  const parameters = [
+    ...[...path.matchAll(/\/:(\w+)/g)].map(([, name]) => ({
+      name,
+      in: 'path',
+      required: true,
+      schema: { type: 'string' },
+    })),
+    ...queryParameters(route),
+  ]
   const [status, description] = success
   return {
     summary,
@@ -122,12 +126,22 @@ function describeRoute(route: Route, schemas: Record<string, object>): ApiOperat
   }
 }
 
+function queryParameters(route: Route): object[] {
+  const query = 'query' in route ? route.query : undefined
+  return Object.entries(query?.shape ?? {}).map(([name, field]) => {
+    const { $schema: _dialect, ...schema } = z.toJSONSchema(field as z.ZodType, { io: 'input', unrepresentable: 'any' })
+    return { name, in: 'query', required: false, schema }
+  })
+}
+
 function answerContent(route: Route, schemas: Record<string, object>): object {
   const content = a2aContent(route)
   if (content !== undefined) return { content }
-  if (route.answer === undefined) return {}
+  const { answer } = route
+  if (answer === undefined) return {}
+  if (isRaw(answer)) return answer.content === undefined ? {} : { content: { [answer.content]: { schema: RAW } } }
   const name = `${operationName(route)}_answer`
-  return { content: json(addSchema(schemas, { name, schema: route.answer, io: 'output' })) }
+  return { content: json(addSchema(schemas, { name, schema: answer, io: 'output' })) }
 }
 
 function a2aRules() {
@@ -171,5 +185,8 @@ function listNames(node: unknown, known: Partial<KnownNames>): void {
   }
   for (const inner of Object.values(schema)) listNames(inner, known)
 }
+
+/** A file, a text or a stream. */
+const RAW = { type: 'string' }
 
 const json = (schema: object) => ({ 'application/json': { schema } })

@@ -1,10 +1,11 @@
 /** Pending asks over HTTP: the permissions that running turns ask their owner for, each to be allowed or denied. */
 import { z } from 'zod'
+import { rulePatternShape, ruleSchema } from '../../../api/rules.ts'
 import { MoleculeError } from '../../../errors.ts'
 import type { PendingAsk } from '../../../inbox/owners.ts'
 import { budgetAskSchema, viewBudgetAsk } from './budgets.ts'
 import { route } from './route.ts'
-import { answererOf, rulePatternShape, ruleSchema, viewRule } from './rules.ts'
+import { answererOf, viewRule } from './rules.ts'
 
 const PATTERN_CHARACTERS_MAX = 4096
 

@@ -1,11 +1,14 @@
 /**
- * What a route is: one value, declared in the file of its resource and listed in `app.ts`. The router, the guard, the
- * API document, the access tests and the fuzz tests all derive from that list.
- * Invariant: a route without an access rule does not compile, and a handler sees only a body that its schema accepted.
+ * What a route is: an endpoint of the contract (`src/api`) with its handler, in the file of its resource, and listed in
+ * `app.ts`. The router, the guard, the API document, the access tests and the fuzz tests all derive from that list.
+ * Invariant: a handler sees only a body and parameters that their schemas accepted.
  */
 import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
+import type { StatusCode } from 'hono/utils/http-status'
 import type { z } from 'zod'
+import type { ApiEndpoint, EndpointBody, EndpointOf, Frozen, PathParameter, RawAnswer } from '../../../api/endpoint.ts'
+import type { Action } from '../../../api/who-may.ts'
 import type { Clock } from '../../../clock.ts'
 import type { Deliveries } from '../../../inbox/delivery.ts'
 import type { Bridges, Lease, Reception } from '../../../inbox/inbox.ts'
@@ -26,22 +29,12 @@ import type { WorkspaceFiles } from '../../../workspaces/workspace-files.ts'
 import type { ChannelCheck, ChannelOptions } from '../../chat/channel.ts'
 import type { AnswerMcp } from '../../mcp-calls.ts'
 import type { NeedsYou } from '../../needs-you.ts'
-import type { Action } from '../../who-may.ts'
 import type { PushContext } from '../a2a/push-methods.ts'
 import type { Addresses } from '../server/addresses.ts'
 import type { HttpAuth } from '../server/auth.ts'
 import type { Reach } from '../server/reach.ts'
 import type { SseLimits } from '../server/sse.ts'
 import type { WaitingCalls } from '../server/waiting-calls.ts'
-
-/** Declares a route that the router serves. Only this function sees the types of path and body; the list does not. */
-export function route<
-  const Path extends string,
-  Access extends Action | 'open',
-  Schema extends z.ZodObject | undefined = undefined,
->(value: RouteInput<Path, Access, Schema>): RouterRoute<Access> {
-  return value as unknown as RouterRoute<Access>
-}
 
 export type Route = RouterRoute | A2aRoute
 
@@ -52,56 +45,89 @@ interface RouteDescription {
   readonly summary: string
   /** The status of success and its description. */
   readonly success: readonly [status: number, description: string]
-  /** The body of a successful answer. The types of the client are made from it (`src/client/api-types.ts`). */
-  readonly answer?: z.ZodType
 }
 
-export interface RouterRoute<Access extends Action | 'open' = Action | 'open'> extends RouteDescription {
-  /** The action that the caller's role must allow; `open` needs no token. */
-  readonly access: Access
-  /**
-   * Which workspaces `:id` may name for the token of an agent, checked before the body is read. `own`: only its own
-   * workspace. `reachable`: also those it may talk to. Absent: the role alone decides, or the handler checks.
-   */
-  readonly reach?: 'own' | 'reachable'
-  /** False: the rate limit does not count this route. For workers, whose calls are as many as their turns. */
-  readonly counted?: false
-  readonly body?: RouteBody
-  readonly handle: (call: RouteCall, app: AppContext) => Response | Promise<Response>
+/** A route that the router serves: an endpoint of the contract with its handler. */
+export interface RouterRoute
+  extends RouteDescription,
+    Pick<ApiEndpoint, 'access' | 'reach' | 'counted' | 'query' | 'answer'> {
+  readonly body?: EndpointBody
+  readonly handle: (call: RouteCall, app: AppContext) => unknown
 }
 
 /** An A2A route. The door answers it before the router, because it is the path of every message. */
 export interface A2aRoute extends RouteDescription {
   /** `a2a`: each JSON-RPC method has its own rule. */
   readonly access: Action | 'open' | 'a2a'
-  readonly body?: Pick<RouteBody<z.ZodType>, 'schema' | 'optional'>
+  readonly body?: Pick<EndpointBody<z.ZodType>, 'schema' | 'optional'>
   /** The A2A method that a route of the REST binding calls. */
   readonly a2aMethod?: string
+  readonly answer?: undefined
   readonly handle?: undefined
 }
 
-/** A JSON body. */
-export interface RouteBody<Schema = z.ZodObject> {
-  readonly schema: Schema
-  /** What the body describes, for error messages: "a token". */
-  readonly name: string
-  /** An absent body counts as `{}`. */
-  readonly optional?: true
-  /** Where absent: 1 MiB, or 4 KiB for a route that needs no token. A larger body is refused with `too_large`. */
-  readonly bytesMax?: number
-  /** The body may also be an array of up to this many such objects; the handler gets the array. */
-  readonly batchMax?: number
-  /** Members and items in the whole body; default: `JSON_VALUES_MAX`. */
-  readonly valuesMax?: number
+/**
+ * The route of an endpoint. The handler returns the answer, which gets the status of success, or another one that it
+ * set in the context; a handler that writes by itself returns a response.
+ */
+export function serve<
+  Name extends string,
+  Access extends Action | 'open',
+  Answer extends z.ZodType | RawAnswer,
+  Query extends z.ZodObject | undefined,
+  Body extends z.ZodType | undefined,
+>(
+  endpoint: EndpointOf<Name, Access, Answer, Query, Body>,
+  handle: (
+    call: {
+      readonly context: Context<HttpEnv>
+      readonly params: Readonly<Record<PathParameter<Name>, string>>
+      readonly query: Query extends z.ZodObject ? z.output<Query> : undefined
+      readonly identity: Access extends 'open' ? undefined : Identity
+      readonly body: Body extends z.ZodType ? z.output<Body> : undefined
+    },
+    app: AppContext,
+  ) => Served<Answer>,
+): RouterRoute {
+  const { name, success, ...rest } = endpoint
+  const [method = '', path = ''] = name.split(' ')
+  return {
+    ...(rest as unknown as Omit<RouterRoute, 'method' | 'path' | 'success' | 'handle'>),
+    success,
+    method: method.toLowerCase() as RouterRoute['method'],
+    path: path.replaceAll(/\{(\+?)(\w+)\}/g, (_all, deep: string, parameter: string) =>
+      deep === '' ? `:${parameter}` : `:${parameter}{.+}`,
+    ),
+    handle(call, app) {
+      call.context.status(success[0] as StatusCode)
+      return (handle as RouterRoute['handle'])(call, app)
+    },
+  }
+}
+
+/** A handler whose answer has no body returns nothing. */
+type Served<Answer> = Answer extends z.ZodType
+  ? Frozen<z.input<Answer>> | Response | Promise<Frozen<z.input<Answer>> | Response>
+  : Response | Promise<Response> | Promise<void>
+
+/** The way of a route that has no endpoint in the contract yet. */
+export function route<
+  const Path extends string,
+  const Access extends Action | 'open',
+  Schema extends z.ZodObject | undefined = undefined,
+>(value: RouteInput<Path, Access, Schema>): RouterRoute & { readonly access: Access } {
+  return { answer: { content: undefined }, ...value } as unknown as RouterRoute & { readonly access: Access }
 }
 
 type RouteInput<Path extends string, Access extends Action | 'open', Schema> = Omit<
-  RouterRoute<Access>,
-  'path' | 'reach' | 'body' | 'handle'
+  RouterRoute,
+  'path' | 'reach' | 'body' | 'handle' | 'answer' | 'access'
 > & {
+  readonly access: Access
+  readonly answer?: z.ZodType
   readonly path: Path
   readonly reach?: Path extends `${string}/:id${string}` ? RouterRoute['reach'] : never
-  readonly body?: RouteBody<Schema>
+  readonly body?: EndpointBody<Schema>
   readonly handle: (
     call: {
       readonly context: Context<HttpEnv, Path>
@@ -115,6 +141,9 @@ type RouteInput<Path extends string, Access extends Action | 'open', Schema> = O
 /** One request to a route, after the guard. */
 export interface RouteCall {
   readonly context: Context<HttpEnv>
+  /** The values of the parameters in the path. */
+  readonly params: Readonly<Record<string, string>>
+  readonly query: unknown
   readonly identity: Identity | undefined
   readonly body: unknown
 }

@@ -3,11 +3,11 @@
  * cache may store that answer. `GET /me` tells any caller what its own token is and may do.
  */
 import { z } from 'zod'
+import { actionsOf } from '../../../api/who-may.ts'
 import { formatDuration, parseDuration } from '../../../duration.ts'
 import { MoleculeError } from '../../../errors.ts'
 import { type Identity, type NewToken, TOKEN_ROLES, type TokenInfo } from '../../../workspaces/tokens.ts'
 import { isPlainLine, PLAIN_LINE_REASON, type Workspaces } from '../../../workspaces/workspace.ts'
-import { actionsOf } from '../../who-may.ts'
 import { requireWorkspace } from '../server/reach.ts'
 import { route } from './route.ts'
 

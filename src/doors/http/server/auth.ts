@@ -1,6 +1,6 @@
 /**
  * Identifies the caller. A bearer token or the browser's session cookie becomes an Identity through `Tokens`; nothing else
- * in a request identifies the caller. Closed by default, on loopback too. What a role may do is in `doors/who-may.ts`,
+ * in a request identifies the caller. Closed by default, on loopback too. What a role may do is in `api/who-may.ts`,
  * which workspaces a token may act on is in `reach.ts`.
  */
 import { formatDuration } from '../../../duration.ts'

@@ -2,6 +2,8 @@
  * Which workspaces a token reaches, once its role allows the action: people reach all, a program those on its list, a
  * workspace itself and those it may talk to. A check that cannot be made is an error, never a yes.
  */
+
+import type { Action } from '../../../api/who-may.ts'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import { isWorkspaceId } from '../../../ids.ts'
 import { mayTalk, type TalkDecision } from '../../../workspaces/may-talk.ts'
@@ -14,7 +16,6 @@ import {
   type WorkspaceQuery,
   type Workspaces,
 } from '../../../workspaces/workspace.ts'
-import type { Action } from '../../who-may.ts'
 
 /** Contract: throws `forbidden` with the reason, or `not_found` when the workspace does not exist. */
 export type Reach = (identity: Identity, workspaceId: string, action: Action) => Promise<void>

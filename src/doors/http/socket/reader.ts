@@ -4,13 +4,13 @@
  * that reads nothing for too long is disconnected, and resumes with the numbers it has seen.
  */
 import type { WebSocket } from 'ws'
+import { rolesOf } from '../../../api/who-may.ts'
 import type { Clock } from '../../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import type { Activity } from '../../../inbox/readers.ts'
 import type { Log } from '../../../log.ts'
 import { createWakeUp } from '../../../wait.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
-import { rolesOf } from '../../who-may.ts'
 import { viewWorkspaceFor } from '../routes/workspace-schema.ts'
 import { letOthersRun } from '../server/body.ts'
 import { errorAnswer } from '../server/errors.ts'

@@ -2,7 +2,7 @@
  * Who may do what: the one table of roles by action, for every door. Routes, A2A methods, MCP tools and chat commands each
  * name an action of it, so none of them compiles without a row here. `docs/security.md` prints the table, and
  * `test/hostile/who-may.test.ts` makes one real call for each cell. A role only says what; which workspaces and tasks a
- * token reaches is decided after it (`http/server/reach.ts`).
+ * token reaches is decided after it (`doors/http/server/reach.ts`).
  */
 import { MoleculeError } from '../errors.ts'
 import { type Identity, TOKEN_ROLES, type TokenRole } from '../workspaces/tokens.ts'
