@@ -3,10 +3,13 @@
  * `doors/http/routes/app.test.ts` compares. Other rooms import only the types of this file: the schemas would double the page.
  */
 import type { z } from 'zod'
+import { browserEndpoints } from './browser.ts'
 import type { Frozen, PathParameter, RawAnswer } from './endpoint.ts'
+import { platformEndpoints } from './platform.ts'
 import { ruleEndpoints } from './rules.ts'
+import { tokenEndpoints } from './tokens.ts'
 
-export const ENDPOINTS = [...ruleEndpoints] as const
+export const ENDPOINTS = [...browserEndpoints, ...platformEndpoints, ...ruleEndpoints, ...tokenEndpoints] as const
 
 type Listed = (typeof ENDPOINTS)[number]
 type Named<Name extends ApiName> = Extract<Listed, { readonly name: Name }>

@@ -3,6 +3,39 @@
  * `UPDATE_DOCS=1 npm test -- src/doors/http/routes/openapi.test.ts` writes this file.
  */
 export interface ApiAnswers {
+  /** Whether the platform is alive. */
+  readonly 'GET /health': {
+    /** Always "ok". */
+    readonly status: string
+    readonly name: string
+    readonly version: string
+    readonly pid: number
+  }
+  /** Whether the platform accepts work. */
+  readonly 'GET /ready': {
+    /** "ready" or "not_ready". */
+    readonly status: string
+    readonly reason?: string
+  }
+  /** Name and version. */
+  readonly 'GET /version': {
+    readonly name: string
+    readonly version: string
+    readonly node: string
+    /** The versions of A2A that are served. */
+    readonly a2a: readonly string[]
+    /** Where other machines reach the platform. */
+    readonly public_url?: string
+  }
+  /** This document. */
+  readonly 'GET /openapi.json': {
+    readonly openapi: string
+  }
+  /** Make a link that logs one browser in, once; "role" is admin, member or viewer. */
+  readonly 'POST /login-links': {
+    readonly url: string
+    readonly expires_in: number
+  }
   /** The agents that Molecule knows: installed, version, logged in, and what to do where something is missing. */
   readonly 'GET /agents': {
     readonly agents: readonly {
@@ -661,4 +694,28 @@ export interface ApiAnswers {
     readonly workspace_id?: string
     readonly actions: readonly string[]
   }
+  /** Create a token; its secret is only in this answer. */
+  readonly 'POST /tokens': {
+    readonly id: string
+    /** The secret. */
+    readonly token: string
+  }
+  /** All tokens and sessions, without their secrets. */
+  readonly 'GET /tokens': {
+    readonly tokens: readonly {
+      readonly id: string
+      readonly kind: string
+      readonly name: string
+      readonly role: 'admin' | 'member' | 'viewer' | 'caller' | 'workspace' | 'conversation'
+      readonly workspace_id?: string
+      readonly conversation_id?: string
+      readonly workspaces?: readonly string[]
+      readonly created_at: string | null
+      readonly expires_at: string | null
+      readonly last_used_at: string | null
+      readonly old_secret_until?: string | null
+    }[]
+  }
+  /** Create a new secret; the old one stays valid for the overlap. */
+  readonly 'POST /tokens/{id}/rotate': ApiAnswers['POST /tokens']
 }

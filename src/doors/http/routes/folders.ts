@@ -6,9 +6,10 @@ import type { Dirent } from 'node:fs'
 import { access, opendir, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
-import { z } from 'zod'
+import type { z } from 'zod'
+import { listFolders } from '../../../api/platform.ts'
 import { MoleculeError } from '../../../errors.ts'
-import { route } from './route.ts'
+import { serve } from './route.ts'
 
 /** A folder shows at most this many folders, and as many hidden ones. */
 const FOLDERS_MAX = 500
@@ -16,34 +17,7 @@ const FOLDERS_MAX = 500
 const ENTRIES_MAX = 20_000
 const PATH_CHARACTERS_MAX = 4096
 
-const folderSchema = z.strictObject({ name: z.string(), path: z.string(), is_git: z.boolean() })
-
-const foldersSchema = z.strictObject({
-  path: z.string(),
-  /** Null at the root. */
-  parent: z.string().nullable(),
-  home: z.string(),
-  is_git: z.boolean(),
-  folders: z.array(folderSchema),
-  /** Those whose name begins with a dot. */
-  hidden: z.array(folderSchema),
-  /** There are more than are listed. */
-  truncated: z.boolean(),
-})
-
-export const folderRoutes = [
-  route({
-    method: 'get',
-    path: '/folders',
-    access: 'folder.read',
-    summary: 'The folders in "path", an absolute path on the machine of the platform; the home of its user by default',
-    success: [200, 'The folders, and whether each is a git repository'],
-    answer: foldersSchema,
-    async handle({ context }) {
-      return context.json(await listFolders(toPath(context.req.query('path') ?? '')))
-    },
-  }),
-]
+export const folderRoutes = [serve(listFolders, ({ query }) => readFolders(toPath(query.path)))]
 
 function toPath(given: string): string {
   if (given === '') return homedir()
@@ -54,7 +28,7 @@ function toPath(given: string): string {
   })
 }
 
-async function listFolders(path: string): Promise<z.input<typeof foldersSchema>> {
+async function readFolders(path: string): Promise<z.input<typeof listFolders.answer>> {
   const { names, truncated } = await folderNames(path)
   const shown = {
     hidden: names.filter((name) => name.startsWith('.')),

@@ -2,21 +2,15 @@
  * `GET /metrics`: counters and queue depths in the text format of Prometheus. Labels are escaped: a newline in a value
  * would otherwise begin a line of its own.
  */
+import { readMetrics } from '../../../api/platform.ts'
 import type { LoadReport } from '../../../inbox/load-readers.ts'
 import { COUNTERS, type Labels, type Metrics, type Series } from '../../../metrics.ts'
-import { route } from './route.ts'
+import { serve } from './route.ts'
 
 export const metricsRoutes = [
-  route({
-    method: 'get',
-    path: '/metrics',
-    access: 'metrics.read',
-    summary: 'Counters and load in the format of Prometheus',
-    success: [200, 'The metrics'],
-    async handle({ context }, { metrics, load }) {
-      const text = metricsText(metrics, await load())
-      return context.body(text, 200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' })
-    },
+  serve(readMetrics, async ({ context }, { metrics, load }) => {
+    const text = metricsText(metrics, await load())
+    return context.body(text, 200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' })
   }),
 ]
 

@@ -3,9 +3,10 @@
  * of its content, so browsers keep assets for ever; `index.html`, which names them, is never kept.
  */
 import type { Context } from 'hono'
+import { readAsset, readIcon, readPage } from '../../../api/browser.ts'
 import { MoleculeError } from '../../../errors.ts'
 import { createPageFiles, PAGE_FOLDER, type PageFile } from '../server/page-files.ts'
-import { type HttpEnv, route } from './route.ts'
+import { type HttpEnv, serve } from './route.ts'
 
 const PAGE_HEADERS = {
   'Content-Security-Policy':
@@ -18,38 +19,16 @@ const PAGE_HEADERS = {
 const files = createPageFiles(PAGE_FOLDER)
 
 export const pageRoutes = [
-  route({
-    method: 'get',
-    path: '/',
-    access: 'open',
-    summary: 'The canvas',
-    success: [200, 'The page'],
-    handle: ({ context }) => answerFile(context, files.index(), 'no-store'),
+  serve(readPage, ({ context }) => answerFile(context, files.index(), 'no-store')),
+  serve(readAsset, ({ context, params }) => {
+    const file = files.find(`assets/${params.file}`)
+    if (file === undefined) throw new MoleculeError('not_found', `the page has no file ${JSON.stringify(params.file)}`)
+    return answerFile(context, file, 'public, max-age=31536000, immutable')
   }),
-  route({
-    method: 'get',
-    path: '/assets/:file',
-    access: 'open',
-    summary: 'A script, a style or a font of the page',
-    success: [200, 'The file'],
-    handle({ context }) {
-      const name = context.req.param('file')
-      const file = files.find(`assets/${name}`)
-      if (file === undefined) throw new MoleculeError('not_found', `the page has no file ${JSON.stringify(name)}`)
-      return answerFile(context, file, 'public, max-age=31536000, immutable')
-    },
-  }),
-  route({
-    method: 'get',
-    path: '/icon.svg',
-    access: 'open',
-    summary: 'The icon of the page',
-    success: [200, 'The icon'],
-    handle({ context }) {
-      const file = files.find('icon.svg')
-      if (file === undefined) throw new MoleculeError('not_found', 'the page is not built')
-      return answerFile(context, file, 'no-cache')
-    },
+  serve(readIcon, ({ context }) => {
+    const file = files.find('icon.svg')
+    if (file === undefined) throw new MoleculeError('not_found', 'the page is not built')
+    return answerFile(context, file, 'no-cache')
   }),
 ]
 

@@ -70,24 +70,9 @@ export interface A2aRoute extends RouteDescription {
  * The route of an endpoint. The handler returns the answer, which gets the status of success, or another one that it
  * set in the context; a handler that writes by itself returns a response.
  */
-export function serve<
-  Name extends string,
-  Access extends Action | 'open',
-  Answer extends z.ZodType | RawAnswer,
-  Query extends z.ZodObject | undefined,
-  Body extends z.ZodType | undefined,
->(
-  endpoint: EndpointOf<Name, Access, Answer, Query, Body>,
-  handle: (
-    call: {
-      readonly context: Context<HttpEnv>
-      readonly params: Readonly<Record<PathParameter<Name>, string>>
-      readonly query: Query extends z.ZodObject ? z.output<Query> : undefined
-      readonly identity: Access extends 'open' ? undefined : Identity
-      readonly body: Body extends z.ZodType ? z.output<Body> : undefined
-    },
-    app: AppContext,
-  ) => Served<Answer>,
+export function serve<Served extends ServableEndpoint>(
+  endpoint: Served,
+  handle: (call: ServedCall<Served>, app: AppContext) => ServedAnswer<Served['answer']>,
 ): RouterRoute {
   const { name, success, ...rest } = endpoint
   const [method = '', path = ''] = name.split(' ')
@@ -105,8 +90,24 @@ export function serve<
   }
 }
 
+type ServableEndpoint = EndpointOf<
+  string,
+  Action | 'open',
+  z.ZodType | RawAnswer,
+  z.ZodObject | undefined,
+  z.ZodType | undefined
+>
+
+interface ServedCall<Served extends ServableEndpoint> {
+  readonly context: Context<HttpEnv>
+  readonly params: Readonly<Record<PathParameter<Served['name']>, string>>
+  readonly query: Served['query'] extends z.ZodObject ? z.output<Served['query']> : undefined
+  readonly identity: Served['access'] extends 'open' ? undefined : Identity
+  readonly body: Served['body'] extends EndpointBody<infer Schema extends z.ZodType> ? z.output<Schema> : undefined
+}
+
 /** A handler whose answer has no body returns nothing. */
-type Served<Answer> = Answer extends z.ZodType
+type ServedAnswer<Answer> = Answer extends z.ZodType
   ? Frozen<z.input<Answer>> | Response | Promise<Frozen<z.input<Answer>> | Response>
   : Response | Promise<Response> | Promise<void>
 

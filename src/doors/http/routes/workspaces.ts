@@ -3,6 +3,7 @@
  * or id a second time, because it cannot be undone. The wire format of a workspace is in `workspace-schema.ts`.
  */
 import { z } from 'zod'
+import { tokenViewSchema } from '../../../api/tokens.ts'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import type { TokenInfo, Tokens } from '../../../workspaces/tokens.ts'
 import {
@@ -15,7 +16,7 @@ import {
 import { readQueryFlag, readQueryNumber } from '../server/query.ts'
 import { listReachable, requireWorkspace } from '../server/reach.ts'
 import { route } from './route.ts'
-import { tokenViewSchema, viewToken } from './tokens.ts'
+import { viewToken } from './tokens.ts'
 import {
   newWorkspaceSchema,
   toNewWorkspace,
