@@ -46,7 +46,7 @@ export const tokenViewSchema = z.strictObject({
   workspace_id: z.string().optional(),
   conversation_id: z.string().optional(),
   workspaces: z.array(z.string()).optional(),
-  created_at: z.string().nullable(),
+  created_at: z.string(),
   expires_at: z.string().nullable(),
   last_used_at: z.string().nullable(),
   old_secret_until: z.string().nullable().optional(),

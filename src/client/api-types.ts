@@ -169,7 +169,7 @@ export interface ApiAnswers {
       readonly workspace_id?: string
       readonly conversation_id?: string
       readonly workspaces?: readonly string[]
-      readonly created_at: string | null
+      readonly created_at: string
       readonly expires_at: string | null
       readonly last_used_at: string | null
       readonly old_secret_until?: string | null
@@ -710,7 +710,7 @@ export interface ApiAnswers {
       readonly workspace_id?: string
       readonly conversation_id?: string
       readonly workspaces?: readonly string[]
-      readonly created_at: string | null
+      readonly created_at: string
       readonly expires_at: string | null
       readonly last_used_at: string | null
       readonly old_secret_until?: string | null

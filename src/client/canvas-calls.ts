@@ -1,9 +1,6 @@
 /** The calls of the platform client that the web page needs beside those of the commands. Their types are generated. */
 import type { ApiAnswers } from './api-types.ts'
 
-export type MeView = ApiAnswers['GET /me']
-export type FoundAgentView = ApiAnswers['GET /agents']['agents'][number]
-export type FoldersView = ApiAnswers['GET /folders']
 export type ConversationView = ApiAnswers['GET /workspaces/{id}/conversations']['conversations'][number]
 export type ChatView = ApiAnswers['GET /workspaces/{id}/conversations/{conversation}']
 export type MessageHitView = ApiAnswers['GET /messages']['messages'][number]
@@ -14,12 +11,6 @@ export type OpenDelegationView = ApiAnswers['GET /delegations/open']['delegation
 export type StoppedView = ApiAnswers['POST /stop']
 
 export interface CanvasCalls {
-  /** The session of the page or the token of the program, and what it may do. */
-  me(): Promise<MeView>
-  /** The agents that Molecule knows, as they are on the machine of the platform. */
-  listAgents(): Promise<readonly FoundAgentView[]>
-  /** The folders in a folder of the platform's machine; without a path, in the home of its user. */
-  listFolders(path?: string): Promise<FoldersView>
   /** A page of conversations, the last changed first. Read on with `next`: a page may be empty and still have one. */
   listConversations(id: string, query?: ConversationsQuery): Promise<ConversationsView>
   /** The newest messages of a conversation, or those before a number. Follow the events from its `seq`. */
@@ -74,9 +65,6 @@ export function canvasCalls(call: (request: CanvasRequest) => Promise<unknown>):
     return (await call({ method: method as CanvasRequest['method'], path: path ?? ownPath })) as ApiAnswers[Route]
   }
   return {
-    me: () => send('GET /me'),
-    listAgents: async () => (await send('GET /agents')).agents,
-    listFolders: (path) => send('GET /folders', withQuery('/folders', { path })),
     listConversations: (id, query = {}) =>
       send('GET /workspaces/{id}/conversations', withQuery(`${workspaceAt(id)}/conversations`, { ...query })),
     readConversation: (id, conversation, query = {}) =>

@@ -1,6 +1,7 @@
 /** The calls of the platform client that the side panel of the web page needs: dead letters, tokens, files. */
 import { MoleculeError } from '../errors.ts'
 import { allPages, type Paged, withAfter } from './pages.ts'
+import type { TokenView } from './views.ts'
 
 export interface DeadLetterView {
   readonly id: string
@@ -14,35 +15,6 @@ export interface DeadLetterView {
   readonly sender: { readonly kind: string; readonly name: string; readonly door: string }
   readonly message: { readonly parts: readonly { readonly text?: string }[] }
   readonly at: string
-}
-
-export interface TokenView {
-  readonly id: string
-  readonly kind: string
-  readonly name: string
-  readonly role: string
-  readonly workspace_id?: string
-  readonly conversation_id?: string
-  readonly workspaces?: readonly string[]
-  readonly created_at: string
-  readonly expires_at: string | null
-  readonly last_used_at: string | null
-  readonly old_secret_until?: string | null
-}
-
-export interface NewTokenInput {
-  readonly name: string
-  readonly role: string
-  readonly workspace_id?: string
-  readonly workspaces?: readonly string[]
-  /** A duration such as `720h`. */
-  readonly expires_in?: string
-}
-
-/** A secret is only in the answer that made it. */
-export interface TokenSecretView {
-  readonly id: string
-  readonly token: string
 }
 
 export interface ConnectCommandView {
@@ -63,10 +35,6 @@ export interface PanelCalls {
   /** The id of the new task. */
   replayDeadLetter(workspaceId: string, id: string): Promise<string>
   discardDeadLetter(workspaceId: string, id: string): Promise<void>
-  listTokens(): Promise<readonly TokenView[]>
-  createToken(token: NewTokenInput): Promise<TokenSecretView>
-  rotateToken(id: string): Promise<TokenSecretView>
-  revokeToken(id: string): Promise<void>
   /** A new token for the bridge of an external workspace, and the command that uses it. */
   createConnectCommand(workspaceId: string): Promise<ConnectCommandView>
   readVersionedFile(workspaceId: string, path: string): Promise<VersionedFile>
@@ -91,7 +59,6 @@ export function panelCalls(call: (request: PanelRequest) => Promise<unknown>): P
   const send = async <T>(method: 'POST' | 'DELETE', path: string, body?: object): Promise<T> =>
     (await call({ method, path, ...(body && { body: JSON.stringify(body) }) })) as T
   const letterAt = (workspaceId: string, id: string) => at(workspaceId, `/dead-letters/${encodeURIComponent(id)}`)
-  const tokenAt = (id: string) => `/tokens/${encodeURIComponent(id)}`
   return {
     async listDeadLetters(id) {
       const pages = await allPages((next) =>
@@ -102,10 +69,6 @@ export function panelCalls(call: (request: PanelRequest) => Promise<unknown>): P
     replayDeadLetter: async (workspaceId, id) =>
       (await send<{ task_id: string }>('POST', `${letterAt(workspaceId, id)}/replay`)).task_id,
     discardDeadLetter: (workspaceId, id) => send('DELETE', letterAt(workspaceId, id)),
-    listTokens: async () => (await get<{ tokens: TokenView[] }>('/tokens')).tokens,
-    createToken: (token) => send('POST', '/tokens', token),
-    rotateToken: (id) => send('POST', `${tokenAt(id)}/rotate`),
-    revokeToken: (id) => send('DELETE', tokenAt(id)),
     createConnectCommand: (id) => send('POST', at(id, '/connect-command')),
     ...fileCalls(call),
   }

@@ -61,10 +61,6 @@ test('each call about budgets, channels, memories and schedules has its route an
 test('each call of the page has its route, and only the parameters that are given', async () => {
   const answer = { agents: [1], delegations: [2] }
   await compare(answer, [
-    [(c) => c.me(), 'GET /me', answer],
-    [(c) => c.listAgents(), 'GET /agents', [1]],
-    [(c) => c.listFolders(), 'GET /folders', answer],
-    [(c) => c.listFolders('/a b'), 'GET /folders?path=%2Fa+b', answer],
     [(c) => c.listConversations('w/1'), 'GET /workspaces/w%2F1/conversations', answer],
     [(c) => c.listConversations('w', { limit: 3 }), 'GET /workspaces/w/conversations?limit=3', answer],
     [(c) => c.readConversation('w', 'c/1'), 'GET /workspaces/w/conversations/c%2F1', answer],
@@ -81,16 +77,11 @@ test('each call of the page has its route, and only the parameters that are give
 
 test('each call about dead letters, tokens, asks and rules has its route and body', async () => {
   const answer = { dead_letters: [1], tokens: [2], pending: [3], rules: [4], rule: 5, task_id: 'task_1' }
-  const token = { name: 'n', role: 'user' }
   const always = '"decision":"allow","always":true'
   await compare(answer, [
     [(c) => c.listDeadLetters('w'), 'GET /workspaces/w/dead-letters', [1]],
     [(c) => c.replayDeadLetter('w', 'd/1'), 'POST /workspaces/w/dead-letters/d%2F1/replay', 'task_1'],
     [(c) => c.discardDeadLetter('w', 'd'), 'DELETE /workspaces/w/dead-letters/d', answer],
-    [(c) => c.listTokens(), 'GET /tokens', [2]],
-    [(c) => c.createToken(token), `POST /tokens ${JSON.stringify(token)}`, answer],
-    [(c) => c.rotateToken('t/1'), 'POST /tokens/t%2F1/rotate', answer],
-    [(c) => c.revokeToken('t'), 'DELETE /tokens/t', answer],
     [(c) => c.listPendingAsks(), 'GET /pending', [3]],
     [(c) => c.listPendingAsks('w/1'), 'GET /pending?workspace_id=w%2F1', [3]],
     [(c) => c.answerAsk('a/1', 'deny'), 'POST /pending/a%2F1 {"decision":"deny"}', undefined],
@@ -124,7 +115,6 @@ test('each call about workspaces and tasks has its route and body', async () => 
     [(c) => c.stopWorkspace('w'), 'POST /workspaces/w/stop', answer],
     [(c) => c.peersOf('w/1'), 'GET /registry/w%2F1/peers', [2]],
     [(c) => c.setStatus('w', 'busy'), 'PUT /workspaces/w/status {"text":"busy"}', undefined],
-    [(c) => c.version(), 'GET /version', answer],
     [
       (c) => c.activity('w', activity),
       ...(['GET /workspaces/w/activity?since=3&limit=4&newest=true&titles=false', answer] as const),
@@ -133,7 +123,6 @@ test('each call about workspaces and tasks has its route and body', async () => 
       (c) => c.activity('w', { ...activity, before: 0, titles: true }),
       ...(['GET /workspaces/w/activity?since=3&limit=4&newest=true&titles=true&before=0', answer] as const),
     ],
-    [(c) => c.createLoginLink({ role: 'user' }), 'POST /login-links {"role":"user"}', answer],
   ])
 })
 

@@ -97,15 +97,6 @@ export interface TreeView {
   readonly unknown_turns?: number
 }
 
-export interface VersionView {
-  readonly name: string
-  readonly version: string
-  readonly node: string
-  readonly a2a: readonly string[]
-  /** Where other machines reach the platform, if its owner has set it. */
-  readonly public_url?: string
-}
-
 export interface PlatformClientOptions {
   readonly url: string
   /** A function is called before each call that needs a token; it may refuse by throwing. */
@@ -142,21 +133,10 @@ export interface PlatformClient
   peersOf(id: string): Promise<WorkspaceSummary[]>
   /** Sets one line on the workspace's card; empty removes it. */
   setStatus(id: string, text: string): Promise<void>
-  version(): Promise<VersionView>
-  /** Whether the platform takes work, and if not, the reason. */
-  ready(): Promise<{ readonly ready: boolean; readonly reason?: string }>
   activity(id: string, query: ActivityPageQuery): Promise<ActivityPageView>
   /** Follows the workspace's log after `since`, until the signal aborts. A broken stream throws. */
   events(id: string, since: number | undefined, signal: AbortSignal): AsyncIterable<EventsView>
   story(id: string): Promise<StoryView>
-  /** A new link that logs one browser in, once. */
-  createLoginLink(session: { readonly role?: string; readonly name?: string }): Promise<LoginLinkView>
-}
-
-export interface LoginLinkView {
-  readonly url: string
-  /** In seconds. */
-  readonly expires_in: number
 }
 
 export type WorkspaceAction = 'restart' | 'pause' | 'pause?now=true' | 'resume'
@@ -269,18 +249,6 @@ function simpleCalls(call: Call): SimpleCalls {
     async setStatus(id, text) {
       await call({ method: 'PUT', path: at(id, '/status'), body: JSON.stringify({ text }) })
     },
-    version: () => get('/version'),
-    async ready() {
-      try {
-        await call({ method: 'GET', path: '/ready', isOpen: true })
-        return { ready: true }
-      } catch (thrown) {
-        if (thrown instanceof MoleculeError && thrown.details['status'] === 503) {
-          return { ready: false, reason: thrown.message }
-        }
-        throw thrown
-      }
-    },
     activity: (id, { since, limit, newest, before, titles = false }) => {
       const older = before === undefined ? '' : `&before=${before}`
       return get(at(id, `/activity?since=${since}&limit=${limit}&newest=${newest}&titles=${titles}${older}`))
@@ -294,8 +262,6 @@ function simpleCalls(call: Call): SimpleCalls {
       const steps = parts.flatMap((part) => part.steps)
       return { ...story, steps, ...(tree && { tree }), ...(budgets && { budgets }) }
     },
-    createLoginLink: async (session) =>
-      (await call({ method: 'POST', path: '/login-links', body: JSON.stringify(session) })) as LoginLinkView,
   }
 }
 

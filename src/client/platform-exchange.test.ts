@@ -1,8 +1,10 @@
 /** One exchange with the platform: headers, texts, versions, JSON-RPC, failures; and the stream of events. */
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Message } from '../protocol/a2a.ts'
 import { createPlatformClient, type EventsView, type PlatformClientOptions } from './platform-client.ts'
+import { readReadiness } from './readiness.ts'
 
 interface Asked {
   readonly url: string
@@ -45,7 +47,7 @@ test('a call sends the token of the moment to the platform alone, and waits 150 
     [async () => undefined, undefined],
   ] as const) {
     const { client, asked } = setUp(() => json({}), { token })
-    await client.version()
+    await client.call('GET /version')
     assert.deepEqual(asked[0]?.headers, { ...JSON_HEADERS, ...(Authorization && { Authorization }) })
     assert.deepEqual([asked[0]?.url, asked[0]?.init.redirect], ['http://p.test/version', 'error'])
   }
@@ -55,12 +57,12 @@ test('a call sends the token of the moment to the platform alone, and waits 150 
 test('readiness is asked for without a token; 503 is an answer with its reason, and other failures are errors', async () => {
   const token = () => assert.fail('no token is needed')
   const ready = setUp(() => json({}), { token })
-  assert.deepEqual(await ready.client.ready(), { ready: true })
+  assert.deepEqual(await readReadiness(ready.client), { ready: true })
   assert.deepEqual([ready.asked[0]?.url, ready.asked[0]?.headers], ['http://p.test/ready', JSON_HEADERS])
   const waiting = setUp(() => json({ reason: 'it starts' }, 503))
-  assert.deepEqual(await waiting.client.ready(), { ready: false, reason: 'it starts' })
-  await assert.rejects(setUp(() => refusal('internal', 500)).client.ready(), { code: 'internal' })
-  await assert.rejects(setUp(() => Promise.reject(new Error('down'))).client.ready(), { code: 'timeout' })
+  assert.deepEqual(await readReadiness(waiting.client), { ready: false, reason: 'it starts' })
+  await assert.rejects(readReadiness(setUp(() => refusal('internal', 500)).client), { code: 'internal' })
+  await assert.rejects(readReadiness(setUp(() => Promise.reject(new Error('down'))).client), { code: 'timeout' })
 })
 
 test('a file is read as text, with its version where it is asked for; a missing file is no error', async () => {
@@ -146,13 +148,16 @@ test('PL-23 tasks are read page by page up to the limit, or the first page alone
 
 test('a missing answer is retryable and names the platform, and an abort of the caller ends the call', async () => {
   const cause = Object.assign(new TypeError('fetch failed'), { cause: { code: 'ECONNREFUSED' } })
-  await assert.rejects(setUp(() => Promise.reject(cause)).client.version(), {
+  await assert.rejects(setUp(() => Promise.reject(cause)).client.call('GET /version'), {
     code: 'timeout',
     retryable: true,
     details: { url: 'http://p.test' },
     message: 'the platform at http://p.test cannot be reached (ECONNREFUSED); start it there with "molecule up"',
   })
-  await assert.rejects(setUp(() => new Response('<html>')).client.version(), { code: 'timeout', retryable: true })
+  await assert.rejects(setUp(() => new Response('<html>')).client.call('GET /version'), {
+    code: 'timeout',
+    retryable: true,
+  })
   const stop = new AbortController()
   const { client } = setUp(({ init }) => {
     stop.abort()

@@ -2,8 +2,9 @@
  * The stored messages of a chat's conversation, as the platform shows them to everybody: with their senders, states and
  * answers. A message of a schedule is in a conversation of its own, and belongs to the chat with its workspace too.
  */
-import type { ChatView, MeView } from '../../client/canvas-calls.ts'
+import type { ChatView } from '../../client/canvas-calls.ts'
 import type { PlatformClient } from '../../client/platform-client.ts'
+import type { MeView } from '../../client/views.ts'
 import { MoleculeError } from '../../errors.ts'
 import { printableName } from '../../printable.ts'
 
@@ -21,7 +22,7 @@ export interface StoredConversation {
 }
 
 export interface StoredConversationOptions {
-  readonly client: Pick<PlatformClient, 'readConversation' | 'listConversations' | 'me'>
+  readonly client: Pick<PlatformClient, 'call' | 'readConversation' | 'listConversations'>
   readonly workspaceId: string
   readonly contextId: string
 }
@@ -34,10 +35,11 @@ const CONVERSATIONS_SEARCHED = 50
 
 export function openStoredConversation(options: StoredConversationOptions): StoredConversation {
   const { client, workspaceId, contextId } = options
-  let reading: Promise<MeView> | undefined
+  let known: Promise<MeView> | undefined
   const me = () => {
-    reading ??= client.me()
-    reading.catch(() => (reading = undefined))
+    const reading = known ?? client.call('GET /me')
+    known = reading
+    reading.catch(() => (known = undefined))
     return reading
   }
   const pageOf = (conversation: string, limit: number) =>

@@ -2,10 +2,12 @@
  * `molecule doctor`: checks the agents, the machine and the platform, and says what is wrong and what to do. It changes
  * nothing. The exit code is 1 when something is broken; an agent that is not installed does not count as broken.
  */
+
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { BackendContext } from '../../backends/backend.ts'
+import { readReadiness } from '../../client/readiness.ts'
 import { systemClock } from '../../clock.ts'
 import { toMoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
@@ -92,7 +94,7 @@ async function askPlatform(
 ): Promise<{ readonly seen?: PlatformAgents; readonly finding: Finding }> {
   const about = { area: 'agents', name: 'found by' }
   try {
-    const agents = await context.platform().listAgents()
+    const agents = (await context.platform().call('GET /agents')).agents
     const text = `the running platform at ${context.apiUrl}: its PATH and its log-ins count`
     return {
       seen: { agents, isOnThisMachine: isOnThisMachine(context) },
@@ -123,10 +125,10 @@ async function examinePlatform({ apiUrl, dataDir, platform }: CommandContext): P
   const about = { area: 'platform', name: apiUrl }
   try {
     const client = platform()
-    const { ready, reason } = await client.ready()
+    const { ready, reason } = await readReadiness(client)
     if (!ready)
       return [{ ...about, verdict: 'broken', text: `it is not ready: ${reason}`, remedy: '"molecule logs" shows why' }]
-    const { version } = await client.version()
+    const { version } = await client.call('GET /version')
     const own = readVersion()
     const text = `it runs and is ready, version ${version}`
     const sameVersion: Finding = { ...about, verdict: 'ok', text }

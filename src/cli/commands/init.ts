@@ -7,6 +7,7 @@
 import { mkdirSync, statSync } from 'node:fs'
 import { basename } from 'node:path'
 import type { PlatformClient } from '../../client/platform-client.ts'
+import { readReadiness } from '../../client/readiness.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { withoutControls } from '../../printable.ts'
 import { NAME_CHARACTERS_MAX } from '../../workspaces/workspace.ts'
@@ -47,7 +48,7 @@ interface Plan extends InitOptions {
 async function init(context: CommandContext, options: InitOptions): Promise<void> {
   const { terminal, apiUrl } = context
   const client = context.platform()
-  const { ready, reason } = await client.ready()
+  const { ready, reason } = await readReadiness(client)
   if (!ready) throw new MoleculeError('store_unavailable', `the platform at ${apiUrl} is not ready yet: ${reason}`)
   if (options.name !== undefined && options.allowDuplicate !== true) await requireFreeName(client, options.name)
   const agents = await findAgents(context, client)
@@ -74,7 +75,9 @@ type InstalledAgents = readonly InstalledAgent[]
  */
 async function findAgents(context: CommandContext, client: PlatformClient): Promise<InstalledAgents> {
   try {
-    const found = (await client.listAgents()).filter(({ installed, problem }) => installed && problem === undefined)
+    const found = (await client.call('GET /agents')).agents.filter(
+      ({ installed, problem }) => installed && problem === undefined,
+    )
     return found
       .toSorted((a, b) => Number(b.logged_in) - Number(a.logged_in))
       .map(({ program: bin, backend, logged_in: isLoggedIn, remedy = '' }) => {

@@ -3,14 +3,16 @@
  * this machine has one. The link goes to the browser through a file that only its owner can read: every user of the
  * machine can read the arguments of a process. The admin token stays in the header of one call.
  */
+
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Command, Option } from 'commander'
+import type { ApiBody } from '../../api/api.ts'
 import { findProgram } from '../../backends/engine/probe/validate-cli.ts'
-import type { LoginLinkView } from '../../client/platform-client.ts'
+import type { LoginLinkView } from '../../client/views.ts'
 import { isHttpUrl } from '../../config/config.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { writeFileAtomically } from '../data-folder/data-folder.ts'
@@ -30,10 +32,7 @@ export const defineLogin: DefineCommand = (command, openContext) => {
   withSessionOptions(command).action(async (session: SessionOptions) => open(await openContext(), session, false))
 }
 
-interface SessionOptions {
-  readonly role?: string
-  readonly name?: string
-}
+type SessionOptions = NonNullable<ApiBody<'POST /login-links'>>
 
 const withSessionOptions = (command: Command): Command =>
   command
@@ -41,7 +40,7 @@ const withSessionOptions = (command: Command): Command =>
     .option('--name <name>', 'who uses the browser, for the list of sessions (browser)')
 
 async function open(context: CommandContext, session: SessionOptions, wantsBrowser: boolean): Promise<void> {
-  const link = await context.platform().createLoginLink(session)
+  const link = await context.platform().call('POST /login-links', { body: session })
   const opener = wantsBrowser ? await findOpener(context.terminal.env) : undefined
   const opened = opener !== undefined && (await openBrowser(opener, link, context))
   await context.show({ ...link, opened }, () => {

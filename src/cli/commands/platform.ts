@@ -1,4 +1,5 @@
 /** `molecule platform health`: readiness, version and load of the platform. */
+import { readReadiness } from '../../client/readiness.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { EXIT_FAILED, ExitError } from '../run-program.ts'
 import { renderFields } from '../terminal/output.ts'
@@ -12,8 +13,8 @@ export const define: DefineCommand = (command, openContext) => {
 
 async function health({ platform, apiUrl, show }: CommandContext): Promise<void> {
   const client = platform()
-  const { ready, reason } = await client.ready()
-  const { version, node } = await client.version()
+  const { ready, reason } = await readReadiness(client)
+  const { version, node } = await client.call('GET /version')
   const workspaces = await client.listWorkspaces()
   const count = (status: string) => workspaces.filter((workspace) => workspace.status === status).length
   const states = Object.fromEntries(

@@ -4,6 +4,7 @@
  */
 
 import type { NeedView } from '../../client/pending-calls.ts'
+import { readReadiness } from '../../client/readiness.ts'
 import type { WorkspaceSummary } from '../../client/workspace-calls.ts'
 import { MoleculeError } from '../../errors.ts'
 import { withoutControls } from '../../printable.ts'
@@ -21,7 +22,7 @@ export async function showOverview(context: CommandContext, workspace: string | 
   const client = context.platform()
   const only = workspace === undefined ? undefined : await resolveWorkspaceId(client, workspace)
   const [{ ready, reason }, workspaces, waiting] = await Promise.all([
-    client.ready(),
+    readReadiness(client),
     only === undefined ? client.listWorkspaces() : client.getWorkspace(only).then((one) => [one]),
     ifAllowed(client.needsYou(only)),
   ])

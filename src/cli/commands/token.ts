@@ -1,7 +1,7 @@
 /** `molecule token`: list, create, revoke the tokens and browser sessions of the platform. A secret is shown only once. */
 import { type Command, Option } from 'commander'
-import type { NewTokenInput, TokenView } from '../../client/panel-calls.ts'
 import type { PlatformClient } from '../../client/platform-client.ts'
+import type { NewTokenInput, TokenView } from '../../client/views.ts'
 import { MoleculeError } from '../../errors.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
@@ -37,7 +37,7 @@ function defineCreate(command: Command, openContext: () => Promise<CommandContex
 }
 
 interface CreateFlags {
-  readonly role: string
+  readonly role: NewTokenInput['role']
   readonly workspace?: string
   readonly only: readonly string[]
   readonly expires?: string
@@ -45,7 +45,7 @@ interface CreateFlags {
 
 async function create(context: CommandContext, name: string, flags: CreateFlags): Promise<void> {
   const client = context.platform()
-  const { id, token } = await client.createToken(await toInput(client, name, flags))
+  const { id, token } = await client.call('POST /tokens', { body: await toInput(client, name, flags) })
   const { command } = context
   await context.show(
     { id, token },
@@ -70,7 +70,7 @@ async function toInput(client: PlatformClient, name: string, flags: CreateFlags)
 }
 
 async function list({ platform, show, table }: CommandContext): Promise<void> {
-  const tokens = await platform().listTokens()
+  const { tokens } = await platform().call('GET /tokens')
   const names = new Map((await platform().listWorkspaces()).map(({ id, name }) => [id, name]))
   await show(tokens, () =>
     table(
@@ -108,7 +108,7 @@ async function revoke({ platform, show }: CommandContext, ids: readonly string[]
   let failure: unknown
   for (const id of ids) {
     try {
-      await client.revokeToken(id)
+      await client.call('DELETE /tokens/{id}', { id })
       revoked.push(id)
     } catch (thrown) {
       failure ??= thrown

@@ -3,7 +3,7 @@
  * secret is shown only once, so a lost one is replaced. Earlier tokens stay valid: a bridge may work with one of them.
  */
 import type { Command } from 'commander'
-import type { TokenView } from '../../client/panel-calls.ts'
+import type { TokenView } from '../../client/views.ts'
 import type { CommandContext } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
 import { ownProgram } from '../terminal/own-command.ts'
@@ -23,7 +23,7 @@ async function connectCommand(context: CommandContext, idOrName: string, revokes
   const client = context.platform()
   const id = await resolveWorkspaceId(client, idOrName)
   const { connect, earlier_tokens: earlier, ...access } = await client.createConnectCommand(id)
-  if (revokes) for (const token of earlier) await client.revokeToken(token.id)
+  if (revokes) for (const token of earlier) await client.call('DELETE /tokens/{id}', { id: token.id })
   const program = ownProgram(context.terminal.env)
   const typed = connect.replace(/^molecule(?= )/, () => program)
   const answer = { ...access, connect: typed, [revokes ? 'revoked' : 'earlier_tokens']: earlier }

@@ -6,7 +6,7 @@
 import type { Backend, BackendContext, BackendDefinition, Drift } from '../../backends/backend.ts'
 import { builtinBackends, createBackendRegistry } from '../../backends/backends.ts'
 import { findProgram } from '../../backends/engine/probe/validate-cli.ts'
-import type { FoundAgentView } from '../../client/canvas-calls.ts'
+import type { FoundAgentView } from '../../client/views.ts'
 import { toMoleculeError } from '../../errors.ts'
 import type { Environment } from '../terminal/terminal.ts'
 import { AGENT_CLIS, type AgentCli, loginRemedy } from './agent-clis.ts'

@@ -2,7 +2,7 @@
  * Whose text this browser keeps: drafts and unsent messages belong to the person who wrote them. When another person
  * logs in, they are removed. After a new login of the same person, unsent messages wait for a click (`outgoing.ts`).
  */
-import type { MeView } from '../../../src/client/canvas-calls.ts'
+import type { MeView } from '../../../src/client/views.ts'
 
 const PREFIX = 'molecule.'
 const PERSON_KEY = `${PREFIX}person`

@@ -1,7 +1,8 @@
 /** The caches of the page: their keys, and the hooks that read them. Live events update them (`live.ts`). */
 import { QueryCache, QueryClient, queryOptions, useQuery } from '@tanstack/react-query'
 import { createContext, use, useMemo } from 'react'
-import type { MeView, OpenDelegationView } from '../../../src/client/canvas-calls.ts'
+import type { OpenDelegationView } from '../../../src/client/canvas-calls.ts'
+import type { MeView } from '../../../src/client/views.ts'
 import { client, isLoggedOut } from './client.ts'
 import { keepOnlyFor } from './kept-for.ts'
 import { type ShownWorkspace, withWaits } from './shown-workspace.ts'
@@ -47,7 +48,7 @@ export function useMe(): MeView | null | undefined {
     queryKey: keys.me,
     queryFn: async () => {
       try {
-        const me = await client.me()
+        const me = await client.call('GET /me')
         keepOnlyFor(me)
         return me
       } catch (thrown) {
@@ -115,7 +116,7 @@ const NO_DELEGATIONS: readonly OpenDelegationView[] = []
 export function usePlatformUrl(): string {
   const { data } = useQuery({
     queryKey: ['version'],
-    queryFn: () => client.version(),
+    queryFn: () => client.call('GET /version'),
     staleTime: Number.POSITIVE_INFINITY,
   })
   return data?.public_url ?? location.origin

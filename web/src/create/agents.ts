@@ -1,5 +1,5 @@
 /** The agents that a person can choose for a workspace, in the order in which they are offered. */
-import type { FoundAgentView } from '../../../src/client/canvas-calls.ts'
+import type { FoundAgentView } from '../../../src/client/views.ts'
 import { asSentence } from '../ui/sentence.ts'
 
 export interface AgentChoice {

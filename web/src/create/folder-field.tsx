@@ -1,6 +1,8 @@
 /** The field for a folder on the platform's machine: typed, or chosen from a list. */
+
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import type { FoldersView } from '../../../src/client/views.ts'
 import { client, reasonOf } from '../api/client.ts'
 import { Button } from '../ui/button.tsx'
 import { Chip } from '../ui/chip.tsx'
@@ -68,7 +70,7 @@ function FolderPicker({ start, onClose, onChoose }: FolderPickerProps) {
   const [path, setPath] = useState(start)
   const { data, error } = useQuery({
     queryKey: ['folders', path ?? ''],
-    queryFn: () => client.listFolders(path),
+    queryFn: () => client.call('GET /folders', { path }),
     retry: false,
   })
   const choose = (chosen: string) => {
@@ -101,7 +103,7 @@ function FolderPicker({ start, onClose, onChoose }: FolderPickerProps) {
 }
 
 type FolderListProps = {
-  readonly folders: Awaited<ReturnType<typeof client.listFolders>>
+  readonly folders: FoldersView
   readonly onOpen: (path: string) => void
 }
 

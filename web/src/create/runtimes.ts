@@ -1,5 +1,5 @@
 /** Every runtime that the page offers for a new workspace: in groups, with the settings that each of them needs. */
-import type { FoundAgentView } from '../../../src/client/canvas-calls.ts'
+import type { FoundAgentView } from '../../../src/client/views.ts'
 import { type AgentChoice, foundChoices, MOCK, SHELL_COMMAND } from './agents.ts'
 
 export interface RuntimeGroups {

@@ -1,6 +1,6 @@
 /** The agents on the platform's machine. */
 import { useQuery } from '@tanstack/react-query'
-import type { FoundAgentView } from '../../../src/client/canvas-calls.ts'
+import type { FoundAgentView } from '../../../src/client/views.ts'
 import { client } from '../api/client.ts'
 import { type AgentChoice, foundChoices } from './agents.ts'
 
@@ -20,7 +20,7 @@ export interface FoundChoices {
 export function useAgents(): FoundChoices {
   const { data, error, refetch, isFetching } = useQuery({
     queryKey: ['agents'],
-    queryFn: () => client.listAgents(),
+    queryFn: async () => (await client.call('GET /agents')).agents,
     refetchInterval: ({ state }) =>
       state.data?.some((agent) => agent.installed && agent.version === undefined && agent.problem === undefined)
         ? LOOK_AGAIN_MS

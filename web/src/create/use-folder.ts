@@ -33,7 +33,7 @@ export function useFolder(typed: string): FolderCheck {
 
 async function lookUp(path: string): Promise<Omit<FolderCheck, 'isChecking'>> {
   try {
-    return { path: (await client.listFolders(path)).path }
+    return { path: (await client.call('GET /folders', { path })).path }
   } catch (thrown) {
     const suggestion = await suggest(path)
     if (suggestion === undefined) return { problem: reasonOf(thrown) }
@@ -45,7 +45,7 @@ async function suggest(path: string): Promise<string | undefined> {
   const parts = splitPath(path)
   if (parts === undefined) return undefined
   try {
-    const { folders } = await client.listFolders(parts.parent)
+    const { folders } = await client.call('GET /folders', { path: parts.parent })
     const name = closestName(
       parts.name,
       folders.map((folder) => folder.name),

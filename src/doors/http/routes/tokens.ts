@@ -88,7 +88,7 @@ export function viewToken(token: TokenInfo): z.input<typeof tokenViewSchema> {
     workspace_id: token.workspaceId,
     conversation_id: token.conversationId,
     workspaces: token.workspaces && [...token.workspaces],
-    created_at: instant(token.createdAtMs),
+    created_at: new Date(token.createdAtMs).toISOString(),
     expires_at: instant(token.expiresAtMs),
     last_used_at: instant(token.lastUsedAtMs),
     old_secret_until: token.oldUntilMs === undefined ? undefined : instant(token.oldUntilMs),

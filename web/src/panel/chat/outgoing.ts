@@ -5,7 +5,7 @@
  * sent only by the session in which it was written: in another one a person must send it again.
  */
 import { useQuery } from '@tanstack/react-query'
-import type { MeView } from '../../../../src/client/canvas-calls.ts'
+import type { MeView } from '../../../../src/client/views.ts'
 import { MoleculeError } from '../../../../src/errors.ts'
 import { client, clientOfSession, isLoggedOut, reasonOf } from '../../api/client.ts'
 import { keys, queryClient } from '../../api/queries.ts'
@@ -135,7 +135,7 @@ async function sendUntilTaken(message: UnsentMessage): Promise<void> {
 
 /** Another tab may have logged in another person, and its cookie is the cookie of this page. */
 async function isOfOtherSession({ messageId, session: written }: UnsentMessage): Promise<boolean> {
-  const me = await client.me().catch(() => undefined)
+  const me = await client.call('GET /me').catch(() => undefined)
   if (me === undefined || me.token_id === written) return false
   change(messageId, { state: 'refused', problem: OTHER_SESSION })
   if (me.token_id !== currentSession()) location.reload()

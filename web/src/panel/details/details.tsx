@@ -112,7 +112,7 @@ function AgentVersion({ runtime }: { readonly runtime: string }) {
   const may = useMay()
   const { data } = useQuery({
     queryKey: ['agents'],
-    queryFn: () => client.listAgents(),
+    queryFn: async () => (await client.call('GET /agents')).agents,
     enabled: may('agent.read') && runtime !== 'external',
   })
   const version = data?.find(({ backend }) => backend === runtime)?.version

@@ -1,6 +1,6 @@
 /** The dialog "New token" for one workspace. */
 import { type FormEvent, useId, useState } from 'react'
-import type { TokenSecretView } from '../../../../src/client/panel-calls.ts'
+import type { TokenSecretView } from '../../../../src/client/views.ts'
 import type { WorkspaceSummary } from '../../../../src/client/workspace-calls.ts'
 import { client, reasonOf } from '../../api/client.ts'
 import { Button } from '../../ui/button.tsx'
@@ -48,7 +48,7 @@ export function NewTokenDialog({ workspace, onClose, onMade }: NewTokenDialogPro
     const reach = role === 'workspace' ? { workspace_id: workspace.id } : { workspaces: [workspace.id] }
     try {
       const body = { name: name.trim(), role, ...reach, ...(expiry !== '' && { expires_in: expiry }) }
-      const made = await client.createToken(body)
+      const made = await client.call('POST /tokens', { body })
       forget()
       onMade(made)
     } catch (thrown) {

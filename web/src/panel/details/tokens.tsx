@@ -1,7 +1,7 @@
 /** The access tokens of a workspace, for admins: make, rotate, revoke. A secret is shown once, right after it was made. */
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { TokenSecretView, TokenView } from '../../../../src/client/panel-calls.ts'
+import type { TokenSecretView, TokenView } from '../../../../src/client/views.ts'
 import { client } from '../../api/client.ts'
 import { keys } from '../../api/queries.ts'
 import { Button } from '../../ui/button.tsx'
@@ -21,7 +21,7 @@ export function Tokens({ workspace }: TabProps) {
   const [secret, setSecret] = useState<TokenSecretView>()
   const tokens = useQuery({
     queryKey: keys.workspace(workspace.id, 'tokens'),
-    queryFn: async () => (await client.listTokens()).filter((token) => reaches(token, workspace.id)),
+    queryFn: async () => (await client.call('GET /tokens')).tokens.filter((token) => reaches(token, workspace.id)),
   })
   const show = (made: TokenSecretView) => {
     setMaking(false)
@@ -75,10 +75,10 @@ interface TokenRowProps {
 function TokenRow({ token, workspaceId, onSecret }: TokenRowProps) {
   const { isBusy, run } = usePanelAction()
   const [isRevoking, setRevoking] = useState(false)
-  const rotate = () => run(async () => onSecret(await client.rotateToken(token.id)))
+  const rotate = () => run(async () => onSecret(await client.call('POST /tokens/{id}/rotate', { id: token.id })))
   const revoke = async () => {
     setRevoking(false)
-    if (await run(() => client.revokeToken(token.id))) showToast(`“${token.name}” is revoked`)
+    if (await run(() => client.call('DELETE /tokens/{id}', { id: token.id }))) showToast(`“${token.name}” is revoked`)
     refresh(workspaceId, 'tokens')
   }
   return (
