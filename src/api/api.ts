@@ -5,11 +5,22 @@
 import type { z } from 'zod'
 import { browserEndpoints } from './browser.ts'
 import type { Frozen, PathParameter, RawAnswer } from './endpoint.ts'
+import { fileEndpoints } from './files.ts'
 import { platformEndpoints } from './platform.ts'
+import { registryEndpoints } from './registry.ts'
 import { ruleEndpoints } from './rules.ts'
 import { tokenEndpoints } from './tokens.ts'
+import { workspaceEndpoints } from './workspaces.ts'
 
-export const ENDPOINTS = [...browserEndpoints, ...platformEndpoints, ...ruleEndpoints, ...tokenEndpoints] as const
+export const ENDPOINTS = [
+  ...browserEndpoints,
+  ...fileEndpoints,
+  ...platformEndpoints,
+  ...registryEndpoints,
+  ...ruleEndpoints,
+  ...tokenEndpoints,
+  ...workspaceEndpoints,
+] as const
 
 type Listed = (typeof ENDPOINTS)[number]
 type Named<Name extends ApiName> = Extract<Listed, { readonly name: Name }>

@@ -72,13 +72,17 @@ export function endpoint<
   Answer extends z.ZodType | RawAnswer,
   Query extends z.ZodObject | undefined = undefined,
   Body extends z.ZodType | undefined = undefined,
->(name: Name, value: EndpointInput<Name, Access, Answer, Query, Body>): EndpointOf<Name, Access, Answer, Query, Body> {
-  return { ...value, name } as unknown as EndpointOf<Name, Access, Answer, Query, Body>
+  Upload extends true | undefined = undefined,
+>(
+  name: Name,
+  value: EndpointInput<Name, Access, Answer, Query, Body> & { readonly upload?: Upload },
+): EndpointOf<Name, Access, Answer, Query, Body, Upload> {
+  return { ...value, name } as unknown as EndpointOf<Name, Access, Answer, Query, Body, Upload>
 }
 
 type EndpointInput<Name extends string, Access extends Action | 'open', Answer, Query, Body> = Omit<
   ApiEndpoint<Name, Access>,
-  'name' | 'reach' | 'query' | 'body' | 'answer'
+  'name' | 'reach' | 'query' | 'body' | 'upload' | 'answer'
 > & {
   readonly reach?: Name extends `${string}/{id}${string}` ? ApiEndpoint['reach'] : never
   readonly query?: Query
@@ -86,12 +90,17 @@ type EndpointInput<Name extends string, Access extends Action | 'open', Answer, 
   readonly answer: Answer
 }
 
-export type EndpointOf<Name extends string, Access extends Action | 'open', Answer, Query, Body> = Omit<
-  ApiEndpoint<Name, Access>,
-  'query' | 'body' | 'answer'
-> & {
+export type EndpointOf<
+  Name extends string,
+  Access extends Action | 'open',
+  Answer,
+  Query,
+  Body,
+  Upload = true | undefined,
+> = Omit<ApiEndpoint<Name, Access>, 'query' | 'body' | 'upload' | 'answer'> & {
   readonly query: Query
   readonly body: Body extends z.ZodType ? EndpointBody<Body> : undefined
+  readonly upload: Upload
   readonly answer: Answer
 }
 

@@ -1,6 +1,7 @@
 /** Chat channels over HTTP: the bots, the chats that are bound to workspaces, and the people who want to talk to them. */
 import { z } from 'zod'
 import { requireAccess, rolesOf } from '../../../api/who-may.ts'
+import { newWorkspaceSchema } from '../../../api/workspaces.ts'
 import { MoleculeError } from '../../../errors.ts'
 import type { Binding, StoredChannel } from '../../../workspaces/channels.ts'
 import type { Pairing } from '../../../workspaces/pairings.ts'
@@ -9,7 +10,6 @@ import { deliveryDoor } from '../../chat/chat-context.ts'
 import { publicReason } from '../../public-reason.ts'
 import { seesConfig } from '../server/reach.ts'
 import { route } from './route.ts'
-import { newWorkspaceSchema } from './workspace-schema.ts'
 
 const TOKEN_CHARACTERS_MAX = 500
 const URL_CHARACTERS_MAX = 2000

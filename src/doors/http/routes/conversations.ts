@@ -12,7 +12,7 @@ import { readQueryNumber } from '../server/query.ts'
 import { requireWorkspace, seesConfig } from '../server/reach.ts'
 import { route } from './route.ts'
 import { usageSchema, viewSum } from './usage.ts'
-import { withoutUndefined } from './workspace-schema.ts'
+import { withoutUndefined } from './workspace-view.ts'
 
 const CONVERSATIONS_MAX = 50
 const CONVERSATIONS_DEFAULT = 30

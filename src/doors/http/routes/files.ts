@@ -4,75 +4,45 @@
  */
 import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
+import { listFiles, readFile, removeFile, writeFile } from '../../../api/files.ts'
 import { MoleculeError } from '../../../errors.ts'
 import { FILE_BYTES_MAX, FILES_MAX, type WorkspaceFiles } from '../../../workspaces/workspace-files.ts'
 import { readBody } from '../server/body.ts'
-import { readQueryFlag } from '../server/query.ts'
-import { type HttpEnv, route } from './route.ts'
+import { type HttpEnv, serve } from './route.ts'
+import { viewCheck } from './workspaces.ts'
 
 export const fileRoutes = [
-  route({
-    method: 'get',
-    path: '/workspaces/:id/files',
-    access: 'file.read',
-    summary: 'The files of the configuration folder',
-    success: [200, 'Paths and sizes'],
-    async handle({ context }, { files }) {
-      const found = await files.list(context.req.param('id'))
-      const shown = found.map(({ path, size, modifiedAtMs }) => ({
-        path,
-        size,
-        modified_at: new Date(modifiedAtMs).toISOString(),
-      }))
-      return context.json({ files: shown, truncated: found.length >= FILES_MAX })
-    },
+  serve(listFiles, async ({ params }, { files }) => {
+    const found = await files.list(params.id)
+    const shown = found.map(({ path, size, modifiedAtMs }) => ({
+      path,
+      size,
+      modified_at: new Date(modifiedAtMs).toISOString(),
+    }))
+    return { files: shown, truncated: found.length >= FILES_MAX }
   }),
-  route({
-    method: 'get',
-    path: '/workspaces/:id/files/:path{.+}',
-    access: 'file.read',
-    summary: 'One file',
-    success: [200, 'The file, and its version as ETag'],
-    async handle({ context }, { files }) {
-      const content = await files.read(context.req.param('id'), filePathOf(context))
-      // A script in a file must not run as a page of the platform: the browser downloads it.
-      const headers = { 'Content-Type': 'application/octet-stream', 'Content-Disposition': 'attachment' }
-      return context.body(new Uint8Array(content), 200, {
-        ...headers,
-        ETag: versionOf(content),
-      })
-    },
+  serve(readFile, async ({ context, params }, { files }) => {
+    const content = await files.read(params.id, filePathOf(context))
+    // A script in a file must not run as a page of the platform: the browser downloads it.
+    const headers = { 'Content-Type': 'application/octet-stream', 'Content-Disposition': 'attachment' }
+    return context.body(new Uint8Array(content), 200, { ...headers, ETag: versionOf(content) })
   }),
-  route({
-    method: 'put',
-    path: '/workspaces/:id/files/:path{.+}',
-    access: 'file.write',
-    summary:
-      'Write a file; the raw body is its content; dry_run=true only checks it; If-Match refuses when the file has another ETag',
-    success: [201, 'Its path and size; 200 when the file existed, and for a dry run, with what it found'],
-    async handle({ context, identity }, { files, auth }): Promise<Response> {
-      const path = filePathOf(context)
-      const { incoming } = context.env
-      const content = await readBody(incoming, FILE_BYTES_MAX, auth.openBody(identity, incoming))
-      if (readQueryFlag(context, 'dry_run')) {
-        const { warnings = [], ...check } = await files.check(context.req.param('id'), path, content)
-        return context.json({ path, size: content.length, ...check, warnings })
-      }
-      await requireVersion(context, files, path)
-      const isNew = await files.write(context.req.param('id'), path, content)
-      return context.json({ path, size: content.length }, isNew ? 201 : 200)
-    },
+  serve(writeFile, async ({ context, params, query, identity }, { files, auth }) => {
+    const path = filePathOf(context)
+    const { incoming } = context.env
+    const content = await readBody(incoming, FILE_BYTES_MAX, auth.openBody(identity, incoming))
+    const size = content.length
+    if (query.dry_run) {
+      context.status(200)
+      return { path, size, ...viewCheck(await files.check(params.id, path, content)) }
+    }
+    await requireVersion(context.req.header('If-Match'), { id: params.id, path }, files)
+    const isNew = await files.write(params.id, path, content)
+    if (!isNew) context.status(200)
+    return { path, size }
   }),
-  route({
-    method: 'delete',
-    path: '/workspaces/:id/files/:path{.+}',
-    access: 'file.write',
-    summary: 'Remove a file',
-    success: [204, 'Done'],
-    async handle({ context }, { files }) {
-      await files.remove(context.req.param('id'), filePathOf(context))
-      return context.body(null, 204)
-    },
+  serve(removeFile, async ({ context, params }, { files }) => {
+    await files.remove(params.id, filePathOf(context))
   }),
 ]
 
@@ -82,10 +52,13 @@ const versionOf = (content: Buffer): string => `"${createHash('sha256').update(c
 const NO_VERSION = '""'
 
 /** Prevents an editor from overwriting what was written after it read the file. */
-async function requireVersion(context: Context<HttpEnv>, files: WorkspaceFiles, path: string): Promise<void> {
-  const expected = context.req.header('If-Match')
+async function requireVersion(
+  expected: string | undefined,
+  { id, path }: { readonly id: string; readonly path: string },
+  files: WorkspaceFiles,
+): Promise<void> {
   if (expected === undefined) return
-  const found = await files.read(context.req.param('id') ?? '', path).catch((thrown: unknown) => {
+  const found = await files.read(id, path).catch((thrown: unknown) => {
     if (thrown instanceof MoleculeError && thrown.code === 'not_found') return undefined
     throw thrown
   })

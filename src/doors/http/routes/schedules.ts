@@ -1,5 +1,6 @@
 /** Schedules over HTTP: messages that the clock sends to a workspace at times. Admins and members change them. */
 import { z } from 'zod'
+import { newWorkspaceSchema } from '../../../api/workspaces.ts'
 import { MoleculeError } from '../../../errors.ts'
 import type { Task } from '../../../protocol/a2a.ts'
 import type { Schedule, ScheduleChange } from '../../../workspaces/schedules.ts'
@@ -7,7 +8,6 @@ import { grantOf, type Identity } from '../../../workspaces/tokens.ts'
 import { newSigningSecret, requirePush } from '../a2a/push-methods.ts'
 import { seesConfig } from '../server/reach.ts'
 import { type AppContext, route } from './route.ts'
-import { newWorkspaceSchema } from './workspace-schema.ts'
 
 const TEXT_CHARACTERS_MAX = 100_000
 const CRON_CHARACTERS_MAX = 200

@@ -2,14 +2,9 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createFakePlatform, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
 import { openRoutes } from '../../../../test/harness/route-calls.ts'
+import { newWorkspaceSchema, workspaceChangeSchema } from '../../../api/workspaces.ts'
 import type { CardFacts, Workspace, WorkspaceLoad } from '../../../workspaces/workspace.ts'
-import {
-  newWorkspaceSchema,
-  toNewWorkspace,
-  toWorkspaceChange,
-  viewWorkspace,
-  workspaceChangeSchema,
-} from './workspace-schema.ts'
+import { toNewWorkspace, toWorkspaceChange, viewWorkspace } from './workspace-view.ts'
 
 const QUIET: CardFacts = {
   deadLetters: 0,
@@ -38,7 +33,7 @@ const AT = '2023-11-14T22:13:20.000Z'
 
 /** What the card of the workspace says about the need for a person. */
 const needsYou = (facts: Partial<CardFacts>, more: Partial<typeof WORKSPACE> = {}) =>
-  viewWorkspace({ ...WORKSPACE, ...more, card: { ...QUIET, ...facts } })['needs_you']
+  viewWorkspace({ ...WORKSPACE, ...more, card: { ...QUIET, ...facts } }).needs_you
 
 test('CV-1 a card says how many things wait for a person, and names the most urgent one', () => {
   assert.equal(needsYou({}), null)

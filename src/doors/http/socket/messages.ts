@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import type { ActivityRow } from '../../../inbox/readers.ts'
 import { viewActivityEntry } from '../routes/activity.ts'
-import type { WorkspaceView } from '../routes/workspace-schema.ts'
+import type { WorkspaceView } from '../routes/workspace-view.ts'
 
 /** The stream of created, changed and deleted workspaces. It has no numbers: it begins with a snapshot of all. */
 export const PLATFORM_STREAM = '_platform'

@@ -1,32 +1,18 @@
 /**
- * A workspace on the wire: the bodies of `POST` and `PATCH`, and the view that each role gets. Wire names are
- * snake_case. An unknown field is refused by name, because a typo that is silently dropped is found weeks later.
+ * Between the wire and ours: the bodies of `POST` and `PATCH` become input for the workspaces, and a workspace becomes the
+ * view that the caller's role may see.
  */
-import { isAbsolute } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { z } from 'zod'
+import type { z } from 'zod'
+import type { newWorkspaceSchema, workspaceChangeSchema, workspaceSchema } from '../../../api/workspaces.ts'
 import { MoleculeError } from '../../../errors.ts'
 import type { Json } from '../../../protocol/a2a.ts'
-import { isJsonObject } from '../../../protocol/json.ts'
-import { URL_CHARACTERS_MAX } from '../../../protocol/schemas.ts'
 import { seesStatusText } from '../../../workspaces/may-talk.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import {
-  ATTEMPTS_MAX,
   type CardFacts,
-  DEFAULT_TIER,
   HIDDEN_SECRET,
-  isModelName,
-  isPlainLine,
-  MODEL_NAME_REASON,
-  NAME_CHARACTERS_MAX,
   type NewWorkspace,
-  NO_SANDBOX_REASON,
-  PLAIN_LINE_REASON,
-  ROLE_CHARACTERS_MAX,
-  SANDBOX_TIER,
-  SHORT_TEXT_CHARACTERS_MAX,
-  SLOTS_MAX,
   type Workspace,
   type WorkspaceChange,
   type WorkspaceLoad,
@@ -35,42 +21,6 @@ import { needOfWorkspace } from '../../needs-you.ts'
 import { publicReason } from '../../public-reason.ts'
 import { seesConfig } from '../server/reach.ts'
 import { hideSecrets, holdsHidden } from './hide-secrets.ts'
-
-const PATH_CHARACTERS_MAX = 4096
-
-const shortText = z.string().trim().min(1).max(SHORT_TEXT_CHARACTERS_MAX).refine(isPlainLine, PLAIN_LINE_REASON)
-const modelName = shortText.refine(isModelName, MODEL_NAME_REASON)
-
-export const newWorkspaceSchema = z.strictObject({
-  name: z.string().trim().min(1).max(NAME_CHARACTERS_MAX).refine(isPlainLine, PLAIN_LINE_REASON),
-  role: z.string().max(ROLE_CHARACTERS_MAX).optional(),
-  runtime: shortText.meta({ names: 'runtimes' }).optional(),
-  model: modelName.optional(),
-  parent_id: shortText.optional(),
-  tier: z
-    .literal(DEFAULT_TIER, { error: ({ input }) => (input === SANDBOX_TIER ? NO_SANDBOX_REASON : 'must be 2') })
-    .optional(),
-  max_concurrent_tasks: z.int().min(1).max(SLOTS_MAX).optional(),
-  max_attempts: z.int().min(1).max(ATTEMPTS_MAX).optional(),
-  working_dir: z.string().max(PATH_CHARACTERS_MAX).refine(isAbsolute, 'must be an absolute path').optional(),
-  permission: z.enum(['ask', 'allowed_tools', 'bypass']).optional(),
-  template: shortText.optional(),
-  team: shortText.optional(),
-  runtime_config: z.record(z.string(), z.json()).optional(),
-  url: z.string().trim().min(1).max(URL_CHARACTERS_MAX).optional(),
-  allow_duplicate: z
-    .boolean()
-    .optional()
-    .describe('false refuses a name that another workspace has; without it a second one is made, with a warning'),
-})
-
-/** The fields that may be changed later; null removes the value. */
-export const workspaceChangeSchema = newWorkspaceSchema.omit({ template: true, team: true }).extend({
-  name: newWorkspaceSchema.shape.name.optional(),
-  model: modelName.nullish(),
-  parent_id: shortText.nullish(),
-  permission: newWorkspaceSchema.shape.permission.nullable(),
-})
 
 /** The body of `POST /workspaces`. */
 export function toNewWorkspace(body: z.output<typeof newWorkspaceSchema>): NewWorkspace {
@@ -129,67 +79,24 @@ function fromWire(
   }
 }
 
-/** A workspace as `viewWorkspace` shows it. A role that may not see a field gets none. */
-export const workspaceViewSchema = z.strictObject({
-  id: z.string(),
-  name: z.string(),
-  role: z.string(),
-  runtime: z.string(),
-  status: z.enum(['provisioning', 'online', 'needs_login', 'degraded', 'offline', 'paused', 'failed']),
-  status_reason: z.string().optional(),
-  limits: z
-    .array(z.string())
-    .optional()
-    .describe('What does not work with the program of its agent. Absent: all works.'),
-  queue_depth: z.number().optional(),
-  running: z.number().optional(),
-  current_task: z.string().nullable().optional(),
-  current_since: z.string().optional().describe('When the oldest running turn began.'),
-  last_answered_at: z.string().optional(),
-  today: z
-    .strictObject({
-      turns: z.number(),
-      unknown_turns: z.number().describe('Turns that reported no cost.'),
-      cost_usd: z.number().nullable().describe('Null where no turn reported a cost.'),
-    })
-    .optional()
-    .describe('Since midnight UTC.'),
-  needs_you: z
-    .strictObject({ count: z.number(), reason: z.string().describe('The most urgent thing.') })
-    .nullable()
-    .optional(),
-  status_text: z.string().optional(),
-  status_text_at: z.string().nullable().optional(),
-  model: z.string().optional(),
-  parent_id: z.string().nullable().optional(),
-  tier: z.number(),
-  max_concurrent_tasks: z.number(),
-  max_attempts: z.number(),
-  working_dir: z.string().optional(),
-  permission: z.enum(['ask', 'allowed_tools', 'bypass']).optional(),
-  team: z.string().optional(),
-  runtime_config: z.record(z.string(), z.unknown()).optional(),
-  created_at: z.string(),
-})
-
-export type WorkspaceView = Readonly<Record<string, Json>>
+export type WorkspaceView = z.output<typeof workspaceSchema>
 
 export function viewWorkspace(workspace: Workspace & Partial<WorkspaceLoad>): WorkspaceView {
-  return withoutUndefined({
+  return {
     id: workspace.id,
     name: workspace.name,
     role: workspace.role,
     runtime: workspace.runtime,
     status: workspace.status,
     status_reason: workspace.statusReason,
-    limits: workspace.limits,
+    limits: workspace.limits && [...workspace.limits],
     queue_depth: workspace.queueDepth,
     running: workspace.running,
     current_task: workspace.currentTask ?? null,
-    current_since: workspace.currentSinceMs && instant(workspace.currentSinceMs),
+    current_since: instantOf(workspace.currentSinceMs),
     ...viewCard(workspace),
     status_text: workspace.statusText?.text,
-    status_text_at: workspace.statusText && instant(workspace.statusText.atMs),
+    status_text_at: instantOf(workspace.statusText?.atMs),
     model: workspace.model,
     parent_id: workspace.parentId,
     tier: workspace.tier,
@@ -198,19 +105,20 @@ export function viewWorkspace(workspace: Workspace & Partial<WorkspaceLoad>): Wo
     working_dir: workspace.workingDir,
     permission: workspace.permission,
     team: workspace.team,
-    runtime_config: hideSecrets(workspace.runtimeConfig),
-    created_at: instant(workspace.createdAtMs),
-  }) as WorkspaceView
+    runtime_config: hideSecrets(workspace.runtimeConfig) as WorkspaceView['runtime_config'],
+    created_at: new Date(workspace.createdAtMs).toISOString(),
+  }
 }
 
-const instant = (ms: number): string => new Date(ms).toISOString()
+const instantOf = (ms: number | undefined): string | undefined =>
+  ms === undefined ? undefined : new Date(ms).toISOString()
 
 /** What only people see of a workspace's work; a program or a peer does not. */
 function viewCard(workspace: Workspace & Partial<WorkspaceLoad>) {
   const { card } = workspace
   if (card === undefined) return {}
   return {
-    last_answered_at: card.lastAnsweredAtMs && instant(card.lastAnsweredAtMs),
+    last_answered_at: instantOf(card.lastAnsweredAtMs),
     today: { turns: card.today.turns, unknown_turns: card.today.unknownTurns, cost_usd: card.today.costUsd },
     needs_you: needsYou(workspace, card),
   }
@@ -234,7 +142,7 @@ function needsYou(workspace: Workspace & Partial<WorkspaceLoad>, card: CardFacts
     deliveries > 0 && counted(deliveries, 'an answer may not have arrived', 'answers may not have arrived'),
     damagedReplies > 0 && counted(damagedReplies, 'a stored reply is damaged', 'stored replies are damaged'),
   ]
-  return { count, reason: reasons.find((reason) => reason !== false) || '' }
+  return { count, reason: reasons.find((reason) => typeof reason === 'string') ?? '' }
 }
 
 const counted = (count: number, one: string, many: string): string => (count === 1 ? one : `${count} ${many}`)
@@ -246,10 +154,10 @@ export function viewWorkspaceFor(identity: Identity, workspace: Workspace & Work
   const shown = withoutConfig(view)
   if (identity.role === 'viewer') return shown
   // Other callers' messages are for people only: a program or a peer does not see what the workspace works on.
-  const { status_text: text, status_text_at: at, ...rest } = shown
+  const { status_text: text, status_text_at: at = null, ...rest } = shown
   const known = withoutWork(rest)
   return seesStatusText(identity, workspace.id) && text !== undefined
-    ? { ...known, status_text: text, status_text_at: at ?? null }
+    ? { ...known, status_text: text, status_text_at: at }
     : known
 }
 
@@ -264,13 +172,10 @@ function withoutConfig(view: WorkspaceView): WorkspaceView {
   const { runtime_config: _config, working_dir: _folder, status_reason: reason, needs_you: needs, ...shown } = view
   return {
     ...shown,
-    ...(typeof reason === 'string' && { status_reason: publicReason(reason) }),
-    ...(needs !== undefined && { needs_you: withPublicReason(needs) }),
+    status_reason: reason && publicReason(reason),
+    needs_you: needs && { count: needs.count, reason: publicReason(needs.reason) },
   }
 }
-
-const withPublicReason = (needs: Json): Json =>
-  isJsonObject(needs) ? { count: Number(needs['count']), reason: publicReason(String(needs['reason'])) } : needs
 
 type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> }
 
