@@ -36,6 +36,22 @@ test('PL-10 a body is sent as JSON, and an answer without a body is undefined', 
   assert.deepEqual(asked, ['POST /login {"code":"c"}'])
 })
 
+test('PL-10 a file is sent as it is, to its path, and with the given headers', async () => {
+  const sent: unknown[] = []
+  const client = createApiClient({
+    url: 'http://p.test',
+    token: 'x',
+    async fetch(url, { headers, body } = {}) {
+      sent.push(String(url), new Headers(headers).get('If-Match'), body)
+      return new Response('{"path":"a b/c","size":3}')
+    },
+  })
+  const file = { id: 'w', path: 'a b/c', body: 'new' }
+  const written = await client.call('PUT /workspaces/{id}/files/{+path}', file, { headers: { 'If-Match': '"v1"' } })
+  assert.deepEqual(written, { path: 'a b/c', size: 3 })
+  assert.deepEqual(sent, ['http://p.test/workspaces/w/files/a%20b/c', '"v1"', 'new'])
+})
+
 test('PL-23 a list is read page by page to its end', async () => {
   const { client, asked } = setUp({ rules: [1, 2], next: 'two' }, { rules: [], next: 'three' }, { rules: [3] })
   assert.deepEqual(await client.all('GET /workspaces/{id}/rules', 'rules', { id: 'w' }), [1, 2, 3])

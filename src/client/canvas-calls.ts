@@ -8,7 +8,6 @@ export type WorkspaceUsageView = ApiAnswers['GET /workspaces/{id}/usage']
 export type PlatformUsageView = ApiAnswers['GET /usage']
 export type DelegationsView = ApiAnswers['GET /workspaces/{id}/delegations']
 export type OpenDelegationView = ApiAnswers['GET /delegations/open']['delegations'][number]
-export type StoppedView = ApiAnswers['POST /stop']
 
 export interface CanvasCalls {
   /** A page of conversations, the last changed first. Read on with `next`: a page may be empty and still have one. */
@@ -27,8 +26,6 @@ export interface CanvasCalls {
   listDelegations(id: string, query?: { readonly after?: string; readonly limit?: number }): Promise<DelegationsView>
   /** Which workspaces work for which others now. */
   listOpenDelegations(): Promise<readonly OpenDelegationView[]>
-  /** Stops every workspace. */
-  stopAll(): Promise<StoppedView>
 }
 
 export interface ConversationsQuery {
@@ -57,7 +54,7 @@ interface ConversationsView {
   readonly next?: string
 }
 
-type CanvasRequest = { readonly method: 'GET' | 'POST'; readonly path: string }
+type CanvasRequest = { readonly method: 'GET'; readonly path: string }
 
 export function canvasCalls(call: (request: CanvasRequest) => Promise<unknown>): CanvasCalls {
   const send = async <Route extends keyof ApiAnswers>(route: Route, path?: string): Promise<ApiAnswers[Route]> => {
@@ -79,7 +76,6 @@ export function canvasCalls(call: (request: CanvasRequest) => Promise<unknown>):
     listDelegations: (id, query = {}) =>
       send('GET /workspaces/{id}/delegations', withQuery(`${workspaceAt(id)}/delegations`, query)),
     listOpenDelegations: async () => (await send('GET /delegations/open')).delegations,
-    stopAll: () => send('POST /stop'),
   }
 }
 

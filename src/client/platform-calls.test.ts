@@ -71,7 +71,6 @@ test('each call of the page has its route, and only the parameters that are give
     [(c) => c.platformUsage(7), 'GET /usage?days=7', answer],
     [(c) => c.listDelegations('w', { after: 'a&b' }), 'GET /workspaces/w/delegations?after=a%26b', answer],
     [(c) => c.listOpenDelegations(), 'GET /delegations/open', [2]],
-    [(c) => c.stopAll(), 'POST /stop', answer],
   ])
 })
 
@@ -94,26 +93,11 @@ test('each call about dead letters, tokens, asks and rules has its route and bod
   ])
 })
 
-test('each call about workspaces and tasks has its route and body', async () => {
-  const answer = { deleted: [1], peers: [2] }
+test('each call about the work of a workspace has its route and body', async () => {
+  const answer = { id: 't' }
   const activity = { since: 3, limit: 4, newest: true }
   await compare(answer, [
-    [(c) => c.getWorkspace('w/1'), 'GET /workspaces/w%2F1', answer],
-    [(c) => c.createWorkspace({ name: 'n' }), 'POST /workspaces {"name":"n"}', answer],
-    [(c) => c.changeWorkspace('w', { name: 'n' }), 'PATCH /workspaces/w {"name":"n"}', answer],
-    [(c) => c.checkWorkspace({ name: 'n' }), 'POST /workspaces?dry_run=true {"name":"n"}', answer],
-    [(c) => c.checkWorkspace({ name: 'n' }, 'w'), 'PATCH /workspaces/w?dry_run=true {"name":"n"}', answer],
-    [
-      (c) => c.deleteWorkspace('w', { confirm: 'a b', cascade: true }),
-      ...(['DELETE /workspaces/w?confirm=a%20b&cascade=true', [1]] as const),
-    ],
-    [(c) => c.writeWorkspaceFile('w', 'a b/c', 'text'), 'PUT /workspaces/w/files/a%20b/c text', undefined],
-    [(c) => c.checkWorkspaceFile('w', 'a/c', 'text'), 'PUT /workspaces/w/files/a/c?dry_run=true text', answer],
-    [(c) => c.removeWorkspaceFile('w', 'a/c'), 'DELETE /workspaces/w/files/a/c', undefined],
     [(c) => c.findTask('t/1'), 'GET /tasks/t%2F1', answer],
-    [(c) => c.runWorkspaceAction('w', 'pause?now=true'), 'POST /workspaces/w/pause?now=true', answer],
-    [(c) => c.stopWorkspace('w'), 'POST /workspaces/w/stop', answer],
-    [(c) => c.peersOf('w/1'), 'GET /registry/w%2F1/peers', [2]],
     [(c) => c.setStatus('w', 'busy'), 'PUT /workspaces/w/status {"text":"busy"}', undefined],
     [
       (c) => c.activity('w', activity),

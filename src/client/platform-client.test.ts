@@ -5,6 +5,7 @@ import { stripTypeScriptTypes } from 'node:module'
 import test, { type TestContext } from 'node:test'
 import { readImports } from '../../scripts/read-imports.ts'
 import { createPlatformClient } from './platform-client.ts'
+import { listWorkspaces } from './workspaces.ts'
 
 async function serve(t: TestContext, listener: RequestListener): Promise<string> {
   const server = createServer(listener)
@@ -24,8 +25,8 @@ test('the token is sent as a bearer token, and not after a redirect', async (t) 
   })
   const url = await serve(t, (_request, response) => response.writeHead(307, { Location: elsewhere }).end())
   const direct = createPlatformClient({ url: `${elsewhere}/`, token: 'secret' })
-  assert.deepEqual(await direct.listWorkspaces(), [])
-  await assert.rejects(createPlatformClient({ url, token: 'secret' }).listWorkspaces(), { code: 'timeout' })
+  assert.deepEqual(await listWorkspaces(direct), [])
+  await assert.rejects(listWorkspaces(createPlatformClient({ url, token: 'secret' })), { code: 'timeout' })
   assert.deepEqual(seen, ['Bearer secret'])
 })
 
@@ -38,7 +39,7 @@ test('PL-23 a list is read page by page, with the cursor of each page, also behi
   })
   const client = createPlatformClient({ url, token: 'x' })
   assert.deepEqual(
-    (await client.listWorkspaces()).map(({ id }) => id),
+    (await listWorkspaces(client)).map(({ id }) => id),
     ['w1', 'w2'],
   )
   await client.listPendingAsks()
@@ -55,7 +56,7 @@ test('an error of the platform keeps its code, hint, retry time and request id',
     response.writeHead(429, { 'Retry-After': seconds, 'X-Request-Id': 'req_1' })
     response.end('{"error":{"code":"queue_full","message":"full","hint":"wait","id":"req_1"}}')
   })
-  await assert.rejects(createPlatformClient({ url, token: undefined }).getWorkspace('ws_x'), {
+  await assert.rejects(createPlatformClient({ url, token: undefined }).call('GET /workspaces/{id}', { id: 'ws_x' }), {
     code: 'queue_full',
     message: 'full: wait',
     retryable: true,
@@ -67,7 +68,7 @@ test('an error of the platform keeps its code, hint, retry time and request id',
     ['-1', {}],
   ] as const) {
     seconds = given
-    await assert.rejects(createPlatformClient({ url, token: undefined }).getWorkspace('ws_x'), {
+    await assert.rejects(createPlatformClient({ url, token: undefined }).call('GET /workspaces/{id}', { id: 'ws_x' }), {
       details: { status: 429, requestId: 'req_1', ...details },
     })
   }
@@ -100,20 +101,20 @@ test('PL-5 a JSON-RPC error with status 200 says what the status would have said
 test('the status decides about an answer that is not from the platform', async (t) => {
   const url = await serve(t, (_request, response) => response.writeHead(502).end('<html>bad gateway</html>'))
   const client = createPlatformClient({ url, token: 'x' })
-  await assert.rejects(client.listWorkspaces(), { retryable: true, message: /HTTP 502/ })
+  await assert.rejects(listWorkspaces(client), { retryable: true, message: /HTTP 502/ })
 })
 
 test('a timeout, a body that ends early and an abort are errors, and none hangs', async (t) => {
   const silent = await serve(t, () => undefined)
   const slow = createPlatformClient({ url: silent, token: 'x', timeoutMs: 50 })
-  await assert.rejects(slow.listWorkspaces(), { code: 'timeout', retryable: true, message: /did not answer in time/ })
+  await assert.rejects(listWorkspaces(slow), { code: 'timeout', retryable: true, message: /did not answer in time/ })
   const cut = await serve(t, (_request, response) => {
     response.writeHead(200, { 'Content-Length': '100' })
     response.write('{', () => response.destroy())
   })
-  await assert.rejects(createPlatformClient({ url: cut, token: 'x' }).listWorkspaces(), { retryable: true })
+  await assert.rejects(listWorkspaces(createPlatformClient({ url: cut, token: 'x' })), { retryable: true })
   const controller = new AbortController()
-  const waiting = createPlatformClient({ url: silent, token: 'x' }).listWorkspaces(controller.signal)
+  const waiting = listWorkspaces(createPlatformClient({ url: silent, token: 'x' }), controller.signal)
   controller.abort()
   await assert.rejects(waiting)
 })

@@ -17,7 +17,6 @@ import { type PanelCalls, panelCalls } from './panel-calls.ts'
 import { type PendingCalls, pendingCalls } from './pending-calls.ts'
 import { failureFromAnswer, failureFromRpc, platformUnreachable } from './platform-failure.ts'
 import { type ScheduleCalls, scheduleCalls } from './schedule-calls.ts'
-import { type WorkspaceCalls, type WorkspaceSummary, workspaceCalls } from './workspace-calls.ts'
 
 /** One entry of a workspace's log. */
 export interface ActivityView {
@@ -114,10 +113,7 @@ export interface PlatformClient
     MemoryCalls,
     PanelCalls,
     PendingCalls,
-    ScheduleCalls,
-    WorkspaceCalls {
-  listWorkspaces(signal?: AbortSignal): Promise<WorkspaceSummary[]>
-  getWorkspace(id: string, signal?: AbortSignal): Promise<WorkspaceSummary>
+    ScheduleCalls {
   /** Sending the same message again attaches to its task. `wait: false` returns as soon as it is admitted. */
   sendMessage(workspaceId: string, message: Message, options: SendMessageOptions): Promise<Task>
   /** `historyLength: 0` leaves out the messages with their files. */
@@ -127,10 +123,6 @@ export interface PlatformClient
   cancelTask(workspaceId: string, taskId: string): Promise<Task>
   /** The last changed first, at most `limit`. */
   listTasks(workspaceId: string, query: ListTasksQuery): Promise<Task[]>
-  runWorkspaceAction(id: string, action: WorkspaceAction): Promise<WorkspaceSummary>
-  /** Cancels the tasks of the running turns and pauses; with the ids of those tasks. */
-  stopWorkspace(id: string): Promise<WorkspaceSummary & { readonly canceled: readonly string[] }>
-  peersOf(id: string): Promise<WorkspaceSummary[]>
   /** Sets one line on the workspace's card; empty removes it. */
   setStatus(id: string, text: string): Promise<void>
   activity(id: string, query: ActivityPageQuery): Promise<ActivityPageView>
@@ -138,8 +130,6 @@ export interface PlatformClient
   events(id: string, since: number | undefined, signal: AbortSignal): AsyncIterable<EventsView>
   story(id: string): Promise<StoryView>
 }
-
-export type WorkspaceAction = 'restart' | 'pause' | 'pause?now=true' | 'resume'
 
 export interface EventsView {
   readonly seq: number
@@ -179,16 +169,6 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
   }
   return {
     ...createApiClient(options),
-    async listWorkspaces(signal) {
-      const pages = await allPages(async (next) => {
-        const path = withAfter('/workspaces?limit=1000', next)
-        return (await call({ method: 'GET', path }, signal)) as { workspaces: WorkspaceSummary[] } & Paged
-      })
-      return pages.flatMap(({ workspaces }) => workspaces)
-    },
-    async getWorkspace(id, signal) {
-      return (await call({ method: 'GET', path: `/workspaces/${encodeURIComponent(id)}` }, signal)) as WorkspaceSummary
-    },
     async sendMessage(workspaceId, message, { wait, trace, signal }) {
       const params = { message, configuration: { returnImmediately: !wait } }
       const answer = await rpc<StreamResponse>(workspaceId, { method: 'SendMessage', params, trace }, signal)
@@ -216,14 +196,7 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
 
 type SimpleCalls = Omit<
   PlatformClient,
-  | keyof ApiClient
-  | 'listWorkspaces'
-  | 'getWorkspace'
-  | 'sendMessage'
-  | 'getTask'
-  | 'cancelTask'
-  | 'listTasks'
-  | 'events'
+  keyof ApiClient | 'sendMessage' | 'getTask' | 'cancelTask' | 'listTasks' | 'events'
 >
 
 /** The calls that are one request and its answer. */
@@ -238,14 +211,7 @@ function simpleCalls(call: Call): SimpleCalls {
     ...panelCalls(call),
     ...pendingCalls(call),
     ...scheduleCalls(call),
-    ...workspaceCalls(call),
     findTask: (id) => get(`/tasks/${encodeURIComponent(id)}`),
-    runWorkspaceAction: async (id, action) =>
-      (await call({ method: 'POST', path: at(id, `/${action}`) })) as WorkspaceSummary,
-    stopWorkspace: async (id) =>
-      (await call({ method: 'POST', path: at(id, '/stop') })) as WorkspaceSummary & { canceled: string[] },
-    peersOf: async (id) =>
-      (await get<{ peers: WorkspaceSummary[] }>(`/registry/${encodeURIComponent(id)}/peers`)).peers,
     async setStatus(id, text) {
       await call({ method: 'PUT', path: at(id, '/status'), body: JSON.stringify({ text }) })
     },
@@ -281,14 +247,6 @@ interface HttpCall {
   readonly body?: string
   /** Its headers. */
   readonly trace?: TraceContext
-  /** The route needs no token, so none is sent. */
-  readonly isOpen?: boolean
-  /** The answer is a text, not JSON. */
-  readonly isText?: boolean
-  /** The answer is a text with its version. */
-  readonly isVersioned?: boolean
-  /** The version that the file must still have. */
-  readonly version?: string
 }
 
 type Call = (request: HttpCall, signal?: AbortSignal) => Promise<unknown>
@@ -296,11 +254,8 @@ type Call = (request: HttpCall, signal?: AbortSignal) => Promise<unknown>
 const baseOf = (url: string): string => trimEndOf(url, '/')
 
 function createCall(options: PlatformClientOptions): Call {
-  return async ({ isText = false, isVersioned = false, version, trace, ...request }, signal) => {
-    const headers = version === undefined ? { ...trace } : { ...trace, 'If-Match': version }
-    const sent = await sendCall(options, { ...request, headers, isText: isText || isVersioned }, signal)
-    return isVersioned ? { text: sent.answer, version: sent.headers.get('etag') ?? '' } : sent.answer
-  }
+  return async ({ trace, ...request }, signal) =>
+    (await sendCall(options, { ...request, headers: { ...trace } }, signal)).answer
 }
 
 /** The platform sends something at least every 15 s. A stream that is silent for this long is dead and is closed. */

@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import type { Message } from '../protocol/a2a.ts'
 import { createPlatformClient, type EventsView, type PlatformClientOptions } from './platform-client.ts'
 import { readReadiness } from './readiness.ts'
+import { listWorkspaces } from './workspaces.ts'
 
 interface Asked {
   readonly url: string
@@ -63,31 +64,6 @@ test('readiness is asked for without a token; 503 is an answer with its reason, 
   assert.deepEqual(await readReadiness(waiting.client), { ready: false, reason: 'it starts' })
   await assert.rejects(readReadiness(setUp(() => refusal('internal', 500)).client), { code: 'internal' })
   await assert.rejects(readReadiness(setUp(() => Promise.reject(new Error('down'))).client), { code: 'timeout' })
-})
-
-test('a file is read as text, with its version where it is asked for; a missing file is no error', async () => {
-  const found = () => new Response('{"a":1}', { headers: { ETag: '"v1"' } })
-  assert.equal(await setUp(found).client.readWorkspaceFile('w', 'a/b'), '{"a":1}')
-  assert.deepEqual(await setUp(found).client.readVersionedFile('w', 'a/b c'), { text: '{"a":1}', version: '"v1"' })
-  const bare = setUp(() => new Response(''))
-  assert.deepEqual(await bare.client.readVersionedFile('w', 'a/b c'), { text: '', version: '' })
-  assert.equal(bare.asked[0]?.url, 'http://p.test/workspaces/w/files/a/b%20c')
-  const missing = () => refusal('not_found', 404)
-  assert.equal(await setUp(missing).client.readWorkspaceFile('w', 'a'), undefined)
-  assert.deepEqual(await setUp(missing).client.readVersionedFile('w', 'a'), { text: undefined, version: '""' })
-  for (const thrown of [{ code: 'forbidden' }, { code: 'timeout' }]) {
-    const fails = () => (thrown.code === 'timeout' ? Promise.reject(new Error('x')) : refusal('forbidden', 403))
-    await assert.rejects(setUp(fails).client.readWorkspaceFile('w', 'a'), thrown)
-    await assert.rejects(setUp(fails).client.readVersionedFile('w', 'a'), thrown)
-  }
-})
-
-test('a file is written over the version that was read', async () => {
-  const { client, asked } = setUp(() => new Response(null, { status: 204 }))
-  assert.equal(await client.writeVersionedFile('w', 'a/b', { text: 'new', version: '"v1"' }), undefined)
-  const [{ url, init, headers } = assert.fail()] = asked
-  assert.deepEqual([init.method, url, init.body], ['PUT', 'http://p.test/workspaces/w/files/a/b', 'new'])
-  assert.deepEqual(headers, { ...JSON_HEADERS, Authorization: 'Bearer secret', 'If-Match': '"v1"' })
 })
 
 test('PL-5 a method of A2A is one JSON-RPC call, and an answer without a result is an error', async () => {
@@ -164,7 +140,7 @@ test('a missing answer is retryable and names the platform, and an abort of the 
     init.signal?.throwIfAborted()
     return json({ workspaces: [] })
   })
-  await assert.rejects(client.listWorkspaces(stop.signal), { code: 'timeout' })
+  await assert.rejects(listWorkspaces(client, stop.signal), { code: 'timeout' })
 })
 
 /** A stream of events that the test writes and ends; it fails when the request is aborted. */

@@ -9,3 +9,5 @@ export type NewTokenInput = ApiBody<'POST /tokens'>
 /** A secret is only in the answer that made it. */
 export type TokenSecretView = ApiAnswer<'POST /tokens'>
 export type TokenView = ApiAnswer<'GET /tokens'>['tokens'][number]
+/** A workspace as the token may see it. */
+export type WorkspaceSummary = ApiAnswer<'GET /workspaces/{id}'>

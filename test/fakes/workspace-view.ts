@@ -1,5 +1,5 @@
 /** A workspace for unit tests of the page. */
-import type { WorkspaceSummary } from '../../src/client/workspace-calls.ts'
+import type { WorkspaceSummary } from '../../src/client/views.ts'
 
 export const fakeWorkspace = (id: string, more: Partial<WorkspaceSummary> = {}): WorkspaceSummary => ({
   id,

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createPlatformClient } from '../../src/client/platform-client.ts'
+import { listWorkspaces } from '../../src/client/workspaces.ts'
 import { startPlatformFor } from '../harness/platform.ts'
 
 test('PL-23 GET /workspaces is paged by rows and by bytes, and the client reads every page', async (t) => {
@@ -27,7 +28,7 @@ test('PL-23 GET /workspaces is paged by rows and by bytes, and the client reads 
   assert.ok(sizes.length > 1, `pages of ${sizes.join(', ')}`)
   assert.deepEqual(seen, made.toSorted())
   const { url, token } = platform
-  const listed = await createPlatformClient({ url, token }).listWorkspaces()
+  const listed = await listWorkspaces(createPlatformClient({ url, token }))
   assert.deepEqual(
     listed.map(({ id }) => id),
     seen,

@@ -108,12 +108,16 @@ async function withWorkspaceId(
   { flags, terminal: { err } }: ConnectOptions,
 ): Promise<BridgeSettings> {
   const { apiUrl: url, tokens, workspaceId: name } = settings
-  const { id } = await withRetries(() => createPlatformClient({ url, token: tokens.read() }).getWorkspace(name), {
-    clock: systemClock,
-    // A dry run reports what is wrong and ends.
-    triesMax: flags.dryRun ? 1 : Number.POSITIVE_INFINITY,
-    onRetry: (error, delayMs) => err(`${withoutControls(error.message)}; trying again in ${formatDuration(delayMs)}\n`),
-  })
+  const { id } = await withRetries(
+    () => createPlatformClient({ url, token: tokens.read() }).call('GET /workspaces/{id}', { id: name }),
+    {
+      clock: systemClock,
+      // A dry run reports what is wrong and ends.
+      triesMax: flags.dryRun ? 1 : Number.POSITIVE_INFINITY,
+      onRetry: (error, delayMs) =>
+        err(`${withoutControls(error.message)}; trying again in ${formatDuration(delayMs)}\n`),
+    },
+  )
   return { ...settings, workspaceId: id }
 }
 
@@ -225,7 +229,7 @@ async function dryRun(settings: BridgeSettings, registry: BackendRegistry, { out
     const context = { processes, environment: bridgeEnvironment(env), clock, log: silentLog }
     const about = await requireRunnable(backend, registry.build(backend, options, context))
     const platform = createPlatformClient({ url: apiUrl, token: tokens.read() })
-    const { name, runtime, status } = await platform.getWorkspace(workspaceId)
+    const { name, runtime, status } = await platform.call('GET /workspaces/{id}', { id: workspaceId })
     if (runtime !== 'external') {
       const message = `the platform itself runs ${workspaceId} (runtime ${runtime}); a bridge needs a workspace with the runtime external`
       throw new MoleculeError('unsupported_operation', message)

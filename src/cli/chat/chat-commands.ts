@@ -5,6 +5,7 @@
 
 import { resolve } from 'node:path'
 import type { PlatformClient } from '../../client/platform-client.ts'
+import { changeWorkspace } from '../../client/workspaces.ts'
 import { droppedPaths } from '../files/dropped-paths.ts'
 import { type SaveOptions, saveAnswerFiles } from '../files/save-files.ts'
 import { workspaceStatusText } from '../terminal/task-text.ts'
@@ -55,7 +56,7 @@ export const HELP: readonly string[] = [
 ]
 
 export interface ChatPlace extends SaveOptions {
-  readonly client: Pick<PlatformClient, 'getWorkspace' | 'changeWorkspace'>
+  readonly client: Pick<PlatformClient, 'call'>
   readonly workspaceId: string
   /** URL of the platform. */
   readonly apiUrl: string
@@ -64,10 +65,10 @@ export interface ChatPlace extends SaveOptions {
 /** Shows or changes the model; a sentence about it. */
 export async function runModelCommand({ client, workspaceId }: ChatPlace, argument: string): Promise<string> {
   if (argument === '') {
-    const { model, runtime, name } = await client.getWorkspace(workspaceId)
+    const { model, runtime, name } = await client.call('GET /workspaces/{id}', { id: workspaceId })
     return model === undefined ? `${name} uses the default model of ${runtime}` : `${name} uses the model ${model}`
   }
-  const changed = await client.changeWorkspace(workspaceId, { model: argument === 'default' ? null : argument })
+  const changed = await changeWorkspace(client, workspaceId, { model: argument === 'default' ? null : argument })
   const { model, runtime, name } = changed
   const now = model === undefined ? `the default model of ${runtime}` : `the model ${model}`
   return `${name} uses ${now} from its next turn on, in every conversation`
@@ -82,7 +83,7 @@ export async function describePlace(place: ChatPlace, contextId: string): Promis
     status,
     status_reason: reason,
     working_dir: folder,
-  } = await place.client.getWorkspace(place.workspaceId)
+  } = await place.client.call('GET /workspaces/{id}', { id: place.workspaceId })
   return [
     `workspace ${name} (${id}), ${runtime}, ${workspaceStatusText(status)}${reason ? ` (${reason})` : ''}`,
     ...(folder === undefined ? [] : [`its folder ${folder}`]),

@@ -1,6 +1,8 @@
 /** `molecule agent`: lists agents and peers, and sends one message. `molecule chat` holds a conversation. */
 import { InvalidArgumentError } from 'commander'
-import type { WorkspaceSummary } from '../../client/workspace-calls.ts'
+import type { ApiAnswer } from '../../api/api.ts'
+import type { WorkspaceSummary } from '../../client/views.ts'
+import { listWorkspaces } from '../../client/workspaces.ts'
 import { parseDuration } from '../../duration.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
@@ -73,7 +75,9 @@ interface SendFlags {
   readonly save?: string | false
 }
 
-const STATUS: Column<WorkspaceSummary> = {
+type PeerView = ApiAnswer<'GET /registry/{id}/peers'>['peers'][number]
+
+const STATUS: Column<Pick<PeerView | WorkspaceSummary, 'status' | 'status_reason'>> = {
   title: 'status',
   of: ({ status, status_reason: reason }) =>
     reason ? `${workspaceStatusText(status)} (${reason})` : workspaceStatusText(status),
@@ -88,11 +92,11 @@ const COLUMNS: readonly Column<WorkspaceSummary>[] = [
 ]
 
 async function list({ platform, show, table }: CommandContext): Promise<void> {
-  const agents = await platform().listWorkspaces()
+  const agents = await listWorkspaces(platform())
   await show(agents, () => table(agents, COLUMNS, 'There are no agents yet; create one with "molecule init".'))
 }
 
-const PEER_COLUMNS: readonly Column<WorkspaceSummary>[] = [
+const PEER_COLUMNS: readonly Column<PeerView>[] = [
   { title: 'name', of: ({ name }) => name },
   { title: 'id', of: ({ id }) => id, isWhole: true },
   STATUS,
@@ -101,6 +105,7 @@ const PEER_COLUMNS: readonly Column<WorkspaceSummary>[] = [
 
 async function peers({ platform, show, table }: CommandContext, idOrName: string): Promise<void> {
   const client = platform()
-  const others = await client.peersOf(await resolveWorkspaceId(client, idOrName))
+  const id = await resolveWorkspaceId(client, idOrName)
+  const { peers: others } = await client.call('GET /registry/{id}/peers', { id })
   await show(others, () => table(others, PEER_COLUMNS, `${idOrName} has no peers.`))
 }

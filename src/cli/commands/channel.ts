@@ -1,6 +1,7 @@
 /** `molecule channel`: add, list, remove, bind, unbind. The token of a bot is never an argument: other users could read it. */
 
 import type { ChannelView } from '../../client/channel-calls.ts'
+import { listWorkspaces } from '../../client/workspaces.ts'
 import { MoleculeError } from '../../errors.ts'
 import { withoutControls } from '../../printable.ts'
 import { CHANNEL_KINDS, findChannelKind } from '../channel-kinds.ts'
@@ -139,7 +140,7 @@ async function readBotToken(
 
 async function list({ platform, show, table }: CommandContext): Promise<void> {
   const channels = await platform().listChannels()
-  const names = new Map((await platform().listWorkspaces()).map((each) => [each.id, each.name]))
+  const names = new Map((await listWorkspaces(platform())).map((each) => [each.id, each.name]))
   await show(channels, () =>
     table(
       channels,

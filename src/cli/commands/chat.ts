@@ -31,7 +31,7 @@ async function chat(context: CommandContext, workspace: string, options: ChatOpt
   const { terminal, platform, apiUrl, command } = context
   const client = platform()
   const workspaceId = await resolveWorkspaceId(client, workspace)
-  const { name } = await client.getWorkspace(workspaceId)
+  const { name } = await client.call('GET /workspaces/{id}', { id: workspaceId })
   const contextId = options.new === true ? `terminal-${ulid()}` : (options.context ?? CONTEXT)
   const saveFolder = options.save ?? SAVE_FOLDER
   const open = (id: string, reports: Pick<ConversationOptions, 'onReason' | 'onUnreachable'>) =>

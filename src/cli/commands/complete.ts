@@ -7,6 +7,7 @@
 import { type Command as Known, RootCommand, ShellCompDirective } from '@bomb.sh/tab'
 import type { Command, Option } from 'commander'
 import type { PlatformClient } from '../../client/platform-client.ts'
+import { listWorkspaces } from '../../client/workspaces.ts'
 import type { DefineCommand } from '../command-context.ts'
 import { OUTPUT_FORMATS } from '../terminal/output.ts'
 
@@ -38,7 +39,7 @@ export const define: DefineCommand = (command, openContext) => {
 export async function printCompletions(
   tree: Command,
   words: string[],
-  openPlatform: () => Promise<Pick<PlatformClient, 'listWorkspaces'>>,
+  openPlatform: () => Promise<Pick<PlatformClient, 'pages'>>,
 ): Promise<void> {
   const named = deepestCommand(tree, words)
   const root = new RootCommand()
@@ -146,9 +147,9 @@ async function settingKeys(): Promise<string[]> {
   return completeSetting()
 }
 
-async function workspaceNames(openPlatform: () => Promise<Pick<PlatformClient, 'listWorkspaces'>>): Promise<string[]> {
+async function workspaceNames(openPlatform: () => Promise<Pick<PlatformClient, 'pages'>>): Promise<string[]> {
   try {
-    const workspaces = await (await openPlatform()).listWorkspaces(AbortSignal.timeout(NAMES_TIMEOUT_MS))
+    const workspaces = await listWorkspaces(await openPlatform(), AbortSignal.timeout(NAMES_TIMEOUT_MS))
     return workspaces.map(({ name }) => name).filter((name) => !/\s/.test(name))
   } catch {
     // No platform, no token, an invalid setting: offer nothing.

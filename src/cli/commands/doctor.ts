@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { BackendContext } from '../../backends/backend.ts'
 import { readReadiness } from '../../client/readiness.ts'
+import { listWorkspaces } from '../../client/workspaces.ts'
 import { systemClock } from '../../clock.ts'
 import { toMoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
@@ -138,7 +139,7 @@ async function examinePlatform({ apiUrl, dataDir, platform }: CommandContext): P
       text: `${text}, this command is ${own}`,
       remedy: 'restart the platform',
     }
-    const workspaces = await client.listWorkspaces()
+    const workspaces = await listWorkspaces(client)
     const failed = workspaces.filter(({ status }) => status === 'failed')
     const locked = workspaces.filter(({ status }) => status === 'needs_login')
     return [

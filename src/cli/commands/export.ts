@@ -1,4 +1,5 @@
 /** `molecule export`: writes workspaces as a team file. `molecule apply` of that file changes nothing. */
+import { listWorkspaces } from '../../client/workspaces.ts'
 import { withoutControls } from '../../printable.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
@@ -14,7 +15,7 @@ async function writeTeam({ platform, show, terminal }: CommandContext, named: re
   const client = platform()
   const ids = new Set<string>()
   for (const idOrName of named) ids.add(await resolveWorkspaceId(client, idOrName))
-  const all = await client.listWorkspaces()
+  const all = await listWorkspaces(client)
   const chosen = named.length === 0 ? all : all.filter(({ id }) => ids.has(id))
   const { value, text, notes } = await exportTeam(chosen, all, client)
   for (const note of notes) terminal.err(`note: ${withoutControls(note)}\n`)

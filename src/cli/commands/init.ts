@@ -8,6 +8,7 @@ import { mkdirSync, statSync } from 'node:fs'
 import { basename } from 'node:path'
 import type { PlatformClient } from '../../client/platform-client.ts'
 import { readReadiness } from '../../client/readiness.ts'
+import { createWorkspace } from '../../client/workspaces.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { withoutControls } from '../../printable.ts'
 import { NAME_CHARACTERS_MAX } from '../../workspaces/workspace.ts'
@@ -206,7 +207,7 @@ async function requireFreeName(client: PlatformClient, name: string): Promise<vo
 
 async function isNameTaken(client: PlatformClient, name: string): Promise<boolean> {
   try {
-    await client.getWorkspace(name)
+    await client.call('GET /workspaces/{id}', { id: name })
     return true
   } catch (thrown) {
     const { code } = toMoleculeError(thrown)
@@ -219,13 +220,13 @@ async function isNameTaken(client: PlatformClient, name: string): Promise<boolea
 
 async function createAndShow(context: CommandContext, client: PlatformClient, plan: Plan): Promise<void> {
   const { name, ...options } = plan
-  const workspace = await client.createWorkspace(await toCreateBody(context, name, options))
+  const workspace = await createWorkspace(client, await toCreateBody(context, name, options))
   printWarnings(context.terminal, workspace)
   const { working_dir: folder } = workspace
   const typed = shellQuoted(name)
   await context.show(workspace, () => {
     const state = workspaceSentence({ ...workspace, name: `The workspace "${name}"` })
-    const created = `${state}. It works in ${String(folder)}.\n`
+    const created = `${state}. It works in ${folder}.\n`
     const { command } = context
     const next = `\n  ${command} chat ${typed}\n  ${command} workspace inspect ${typed}\n`
     return withoutControls(created) + next

@@ -1,5 +1,6 @@
 /** `molecule platform health`: readiness, version and load of the platform. */
 import { readReadiness } from '../../client/readiness.ts'
+import { listWorkspaces } from '../../client/workspaces.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { EXIT_FAILED, ExitError } from '../run-program.ts'
 import { renderFields } from '../terminal/output.ts'
@@ -15,7 +16,7 @@ async function health({ platform, apiUrl, show }: CommandContext): Promise<void>
   const client = platform()
   const { ready, reason } = await readReadiness(client)
   const { version, node } = await client.call('GET /version')
-  const workspaces = await client.listWorkspaces()
+  const workspaces = await listWorkspaces(client)
   const count = (status: string) => workspaces.filter((workspace) => workspace.status === status).length
   const states = Object.fromEntries(
     [...new Set(workspaces.map(({ status }) => status))].map((one) => [one, count(one)]),

@@ -1,6 +1,7 @@
 /** `molecule rules`: lists what agents may do without asking, and revokes it. `molecule pending allow --always` makes a rule. */
 
 import type { RuleView } from '../../client/pending-calls.ts'
+import { listWorkspaces } from '../../client/workspaces.ts'
 import { printable } from '../../printable.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
@@ -47,8 +48,8 @@ async function list({ platform, show, table }: CommandContext, named: string | u
   const client = platform()
   const workspaces =
     named === undefined
-      ? await client.listWorkspaces()
-      : [await client.getWorkspace(await resolveWorkspaceId(client, named))]
+      ? await listWorkspaces(client)
+      : [await client.call('GET /workspaces/{id}', { id: await resolveWorkspaceId(client, named) })]
   const rules: NamedRule[] = []
   for (const { id, name } of workspaces) {
     for (const rule of await client.listRules(id)) rules.push({ ...rule, workspace: name })

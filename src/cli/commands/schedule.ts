@@ -2,6 +2,7 @@
 
 import type { PlatformClient } from '../../client/platform-client.ts'
 import type { ScheduleView } from '../../client/schedule-calls.ts'
+import { listWorkspaces } from '../../client/workspaces.ts'
 import { withoutControls } from '../../printable.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
@@ -88,7 +89,7 @@ async function add({ platform, show }: CommandContext, { workspace, cron, text, 
 async function list({ platform, show, table }: CommandContext, workspace: string | undefined): Promise<void> {
   const id = workspace === undefined ? undefined : await resolveWorkspaceId(platform(), workspace)
   const schedules = await platform().listSchedules(id)
-  const names = new Map((await platform().listWorkspaces()).map((each) => [each.id, each.name]))
+  const names = new Map((await listWorkspaces(platform())).map((each) => [each.id, each.name]))
   await show(schedules, () =>
     table(
       schedules,

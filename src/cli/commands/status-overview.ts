@@ -5,7 +5,8 @@
 
 import type { NeedView } from '../../client/pending-calls.ts'
 import { readReadiness } from '../../client/readiness.ts'
-import type { WorkspaceSummary } from '../../client/workspace-calls.ts'
+import type { WorkspaceSummary } from '../../client/views.ts'
+import { listWorkspaces } from '../../client/workspaces.ts'
 import { MoleculeError } from '../../errors.ts'
 import { withoutControls } from '../../printable.ts'
 import type { CommandContext } from '../command-context.ts'
@@ -23,7 +24,9 @@ export async function showOverview(context: CommandContext, workspace: string | 
   const only = workspace === undefined ? undefined : await resolveWorkspaceId(client, workspace)
   const [{ ready, reason }, workspaces, waiting] = await Promise.all([
     readReadiness(client),
-    only === undefined ? client.listWorkspaces() : client.getWorkspace(only).then((one) => [one]),
+    only === undefined
+      ? listWorkspaces(client)
+      : client.call('GET /workspaces/{id}', { id: only }).then((one) => [one]),
     ifAllowed(client.needsYou(only)),
   ])
   const report: OverviewReport = {

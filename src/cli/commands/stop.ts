@@ -5,7 +5,8 @@
 
 import type { Command } from 'commander'
 import type { PlatformClient } from '../../client/platform-client.ts'
-import type { WorkspaceSummary } from '../../client/workspace-calls.ts'
+import type { WorkspaceSummary } from '../../client/views.ts'
+import { listWorkspaces } from '../../client/workspaces.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { withoutControls } from '../../printable.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
@@ -36,8 +37,8 @@ export const define: DefineCommand = (command, openContext) => {
     openContext,
     ({ pause }: { pause?: boolean }): WorkspaceChangeKind =>
       pause === true
-        ? { change: (client, id) => client.runWorkspaceAction(id, 'pause?now=true') }
-        : { change: (client, id) => client.stopWorkspace(id), changeAll: stopAll },
+        ? { change: (client, id) => client.call('POST /workspaces/{id}/pause', { id, now: true }) }
+        : { change: (client, id) => client.call('POST /workspaces/{id}/stop', { id }), changeAll: stopAll },
   )
 }
 
@@ -47,13 +48,15 @@ export const definePause: DefineCommand = (command, openContext) => {
     command,
     openContext,
     ({ now }: { now?: boolean }): WorkspaceChangeKind => ({
-      change: (client, id) => client.runWorkspaceAction(id, now === true ? 'pause?now=true' : 'pause'),
+      change: (client, id) => client.call('POST /workspaces/{id}/pause', { id, now }),
     }),
   )
 }
 
 export const defineResume: DefineCommand = (command, openContext) => {
-  defineForWorkspaces(command, openContext, () => ({ change: (client, id) => client.runWorkspaceAction(id, 'resume') }))
+  defineForWorkspaces(command, openContext, () => ({
+    change: (client, id) => client.call('POST /workspaces/{id}/resume', { id }),
+  }))
 }
 
 function defineForWorkspaces<Options>(
@@ -83,7 +86,7 @@ async function changeWorkspaces(
     (async () =>
       changeEach(
         client,
-        (await client.listWorkspaces()).map(({ id }) => id),
+        (await listWorkspaces(client)).map(({ id }) => id),
         change,
       ))
   const { changed, failures } =
@@ -126,7 +129,7 @@ async function changeEach(
 }
 
 async function stopAll(client: PlatformClient): Promise<ChangeResult> {
-  const { stopped, failed } = await client.stopAll()
+  const { stopped, failed } = await client.call('POST /stop')
   return {
     changed: stopped.map((one) => ({ ...one, status: 'paused' })),
     failures: failed.map(({ name, message }) => new MoleculeError('internal', `${name} was not stopped: ${message}`)),

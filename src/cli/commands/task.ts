@@ -4,6 +4,7 @@
  */
 
 import type { PlatformClient, StoryView } from '../../client/platform-client.ts'
+import { listWorkspaces } from '../../client/workspaces.ts'
 import { MoleculeError } from '../../errors.ts'
 import { withoutControls } from '../../printable.ts'
 import { isFinal, TASK_STATES, type Task, type TaskState } from '../../protocol/a2a.ts'
@@ -107,8 +108,9 @@ async function workspacesToList(
   client: PlatformClient,
   workspace: string | undefined,
 ): Promise<readonly NamedWorkspace[]> {
-  if (workspace !== undefined) return [await client.getWorkspace(await resolveWorkspaceId(client, workspace))]
-  const all = await client.listWorkspaces()
+  if (workspace !== undefined)
+    return [await client.call('GET /workspaces/{id}', { id: await resolveWorkspaceId(client, workspace) })]
+  const all = await listWorkspaces(client)
   if (all.length <= WORKSPACES_MAX) return all
   throw new MoleculeError('invalid_request', `there are ${all.length} workspaces; name the one whose tasks you want`)
 }
@@ -132,7 +134,7 @@ async function showTask(context: CommandContext, id: string, { save }: { save?: 
   const client = context.platform()
   const story = await client.story(id)
   const task = await client.getTask(story.workspace_id, story.task_id)
-  const { name } = await client.getWorkspace(story.workspace_id)
+  const { name } = await client.call('GET /workspaces/{id}', { id: story.workspace_id })
   await context.show({ ...task, workspace_id: story.workspace_id }, () => renderTask(context, task, { ...story, name }))
   if (save === undefined) return
   const { saveAnswer } = await import('./agent-send.ts')

@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander'
 import type { PlatformClient } from '../../client/platform-client.ts'
 import type { NewTokenInput, TokenView } from '../../client/views.ts'
+import { listWorkspaces } from '../../client/workspaces.ts'
 import { MoleculeError } from '../../errors.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
@@ -71,7 +72,7 @@ async function toInput(client: PlatformClient, name: string, flags: CreateFlags)
 
 async function list({ platform, show, table }: CommandContext): Promise<void> {
   const { tokens } = await platform().call('GET /tokens')
-  const names = new Map((await platform().listWorkspaces()).map(({ id, name }) => [id, name]))
+  const names = new Map((await listWorkspaces(platform())).map(({ id, name }) => [id, name]))
   await show(tokens, () =>
     table(
       tokens,

@@ -41,7 +41,7 @@ async function usage(context: CommandContext, workspace: string | undefined, day
     const report = await client.platformUsage(days)
     return await context.show(withToday(report), () => renderPlatform(context, report, days))
   }
-  const { id, name } = await client.getWorkspace(await resolveWorkspaceId(client, workspace))
+  const { id, name } = await client.call('GET /workspaces/{id}', { id: await resolveWorkspaceId(client, workspace) })
   const report = await client.workspaceUsage(id, { days, messages: 0 })
   const { messages: _none, ...shown } = report
   await context.show({ workspace_id: id, name, ...withToday(shown) }, () => {

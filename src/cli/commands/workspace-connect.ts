@@ -22,7 +22,8 @@ export function defineConnectCommand(command: Command, openContext: () => Promis
 async function connectCommand(context: CommandContext, idOrName: string, revokes: boolean): Promise<void> {
   const client = context.platform()
   const id = await resolveWorkspaceId(client, idOrName)
-  const { connect, earlier_tokens: earlier, ...access } = await client.createConnectCommand(id)
+  const made = await client.call('POST /workspaces/{id}/connect-command', { id })
+  const { connect, earlier_tokens: earlier, ...access } = made
   if (revokes) for (const token of earlier) await client.call('DELETE /tokens/{id}', { id: token.id })
   const program = ownProgram(context.terminal.env)
   const typed = connect.replace(/^molecule(?= )/, () => program)

@@ -3,6 +3,7 @@
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import type { Command } from 'commander'
+import { createWorkspace, type WorkspaceBody } from '../../client/workspaces.ts'
 import { MoleculeError } from '../../errors.ts'
 import { withoutControls } from '../../printable.ts'
 import type { CommandContext } from '../command-context.ts'
@@ -38,7 +39,8 @@ export interface CreateWorkspaceOptions {
   readonly parent?: string
   readonly dir?: string
   readonly template?: string
-  readonly permission?: string
+  /** As it was typed: the platform refuses other words. */
+  readonly permission?: NonNullable<WorkspaceBody['permission']>
   readonly concurrency?: string
   readonly set?: readonly string[]
   readonly allowDuplicate?: true
@@ -47,7 +49,7 @@ export interface CreateWorkspaceOptions {
 export const collectValues = (value: string, before: readonly string[]): readonly string[] => [...before, value]
 
 async function create(context: CommandContext, name: string, options: CreateWorkspaceOptions): Promise<void> {
-  const workspace = await context.platform().createWorkspace(await toCreateBody(context, name, options))
+  const workspace = await createWorkspace(context.platform(), await toCreateBody(context, name, options))
   printWarnings(context.terminal, workspace)
   const { id, status, status_reason: reason, runtime, auth_token: token, connect } = workspace
   const program = ownProgram(context.terminal.env)
@@ -57,8 +59,8 @@ async function create(context: CommandContext, name: string, options: CreateWork
       ['id', id],
       ['runtime', runtime],
       ['status', reason ? `${workspaceStatusText(status)} (${reason})` : workspaceStatusText(status)],
-      ['token', token as string | undefined],
-      ['connect', (connect as string | undefined)?.replace(/^molecule(?= )/, () => program)],
+      ['token', token],
+      ['connect', connect?.replace(/^molecule(?= )/, () => program)],
     ]),
   )
 }
@@ -68,15 +70,15 @@ export function printWarnings({ err }: Pick<Terminal, 'err'>, { warnings }: Read
   for (const warning of Array.isArray(warnings) ? warnings : []) err(`warning: ${withoutControls(String(warning))}\n`)
 }
 
-/** The body of `POST /workspaces`, without the keys that were not given. */
+/** The body of `POST /workspaces`. */
 export async function toCreateBody(
   context: CommandContext,
   name: string,
   options: CreateWorkspaceOptions,
-): Promise<Record<string, unknown>> {
+): Promise<WorkspaceBody> {
   const { runtime, role, model, parent, dir, template, permission, concurrency, set = [], allowDuplicate } = options
   const parentId = parent === undefined ? undefined : await resolveWorkspaceId(context.platform(), parent)
-  const entries = Object.entries({
+  return {
     name,
     role,
     model,
@@ -88,8 +90,7 @@ export async function toCreateBody(
     max_concurrent_tasks: concurrency === undefined ? undefined : parseConcurrency(concurrency),
     runtime_config: set.length === 0 ? undefined : Object.fromEntries(set.map((text) => parsePair(text))),
     allow_duplicate: allowDuplicate === true,
-  })
-  return Object.fromEntries(entries.filter(([, value]) => value !== undefined))
+  }
 }
 
 /** `claude` means `claude-code`, as for `connect`. The backends are loaded only here: other commands start without them. */

@@ -3,7 +3,8 @@
  * `PATCH /workspaces/{id}`; the platform checks their values. An empty value removes a setting.
  */
 import type { Command } from 'commander'
-import type { WorkspaceSummary } from '../../client/workspace-calls.ts'
+import type { WorkspaceSummary } from '../../client/views.ts'
+import { changeWorkspace, checkWorkspaceChange } from '../../client/workspaces.ts'
 import { MoleculeError } from '../../errors.ts'
 import { withoutControls } from '../../printable.ts'
 import type { CommandContext } from '../command-context.ts'
@@ -68,9 +69,9 @@ type ChangeBody = Readonly<Record<string, unknown>>
 async function change(context: CommandContext, idOrName: string, body: ChangeBody): Promise<void> {
   const client = context.platform()
   const id = await resolveWorkspaceId(client, idOrName)
-  const before = await client.getWorkspace(id)
-  printWarnings(context.terminal, { warnings: (await client.checkWorkspace(body, id)).warnings })
-  const after = await client.changeWorkspace(id, body)
+  const before = await client.call('GET /workspaces/{id}', { id })
+  printWarnings(context.terminal, { warnings: (await checkWorkspaceChange(client, id, body)).warnings })
+  const after = await changeWorkspace(client, id, body)
   await context.show(after, () => renderChange(before, after))
 }
 

@@ -1,8 +1,9 @@
 /** `molecule workspace`: list, create, inspect, set, rename, connect-command, delete, restart, pause, resume, delegate. */
 
 import type { Command } from 'commander'
-import type { WorkspaceAction } from '../../client/platform-client.ts'
-import type { WorkspaceSummary } from '../../client/workspace-calls.ts'
+import type { PlatformClient } from '../../client/platform-client.ts'
+import type { WorkspaceSummary } from '../../client/views.ts'
+import { listWorkspaces } from '../../client/workspaces.ts'
 import { MoleculeError } from '../../errors.ts'
 import { withoutControls } from '../../printable.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
@@ -59,20 +60,26 @@ function defineStateCommands(command: Command, openContext: () => Promise<Comman
     .command('restart')
     .description('rebuild the backend for the next turn, and check whether it can run')
     .argument('<workspace>', WORKSPACE_ARGUMENT)
-    .action(async (workspace: string) => changeState(await openContext(), workspace, 'restart'))
+    .action(async (workspace: string) =>
+      changeState(await openContext(), workspace, (client, id) => client.call('POST /workspaces/{id}/restart', { id })),
+    )
   command
     .command('pause')
     .description('keep the queue and start no turn')
     .argument('<workspace>', WORKSPACE_ARGUMENT)
     .option('--now', 'also stop the running turns; their messages run again later')
     .action(async (workspace: string, { now }: { now?: boolean }) =>
-      changeState(await openContext(), workspace, now === true ? 'pause?now=true' : 'pause'),
+      changeState(await openContext(), workspace, (client, id) =>
+        client.call('POST /workspaces/{id}/pause', { id, now }),
+      ),
     )
   command
     .command('resume')
     .description('start turns again after a pause')
     .argument('<workspace>', WORKSPACE_ARGUMENT)
-    .action(async (workspace: string) => changeState(await openContext(), workspace, 'resume'))
+    .action(async (workspace: string) =>
+      changeState(await openContext(), workspace, (client, id) => client.call('POST /workspaces/{id}/resume', { id })),
+    )
 }
 
 const COLUMNS: readonly Column<WorkspaceSummary>[] = [
@@ -89,7 +96,7 @@ const COLUMNS: readonly Column<WorkspaceSummary>[] = [
 ]
 
 async function list({ platform, show, table }: CommandContext): Promise<void> {
-  const workspaces = await platform().listWorkspaces()
+  const workspaces = await listWorkspaces(platform())
   await show(workspaces, () =>
     table(workspaces, COLUMNS, 'There are no workspaces yet; create one with "molecule init".'),
   )
@@ -97,7 +104,8 @@ async function list({ platform, show, table }: CommandContext): Promise<void> {
 
 async function inspect({ platform, show }: CommandContext, idOrName: string): Promise<void> {
   const client = platform()
-  const workspace = await client.getWorkspace(await resolveWorkspaceId(client, idOrName))
+  const id = await resolveWorkspaceId(client, idOrName)
+  const workspace = await client.call('GET /workspaces/{id}', { id })
   await show(workspace, () =>
     renderFields(
       Object.entries({ ...workspace, status: workspaceStatusText(workspace.status) }).map(
@@ -122,14 +130,14 @@ async function remove(context: CommandContext, idOrName: string, { yes, cascade 
   const { terminal } = context
   const client = context.platform()
   const id = await resolveWorkspaceId(client, idOrName)
-  const { name } = await client.getWorkspace(id)
+  const { name } = await client.call('GET /workspaces/{id}', { id })
   if (yes !== true) {
     if (terminal.keyboard === undefined || !terminal.interactive) {
       throw new MoleculeError('invalid_request', `deleting "${name}" cannot be undone; add --yes to confirm`)
     }
     if (!(await typeToConfirm(terminal, name))) throw new MoleculeError('canceled', 'nothing was deleted')
   }
-  const deleted = await client.deleteWorkspace(id, { confirm: id, cascade: cascade === true })
+  const { deleted } = await client.call('DELETE /workspaces/{id}', { id, confirm: id, cascade })
   await context.show({ deleted }, () => `${deleted.map((gone) => `deleted ${gone}`).join('\n')}\n`)
 }
 
@@ -142,9 +150,9 @@ async function typeToConfirm(terminal: Terminal, name: string): Promise<boolean>
 async function changeState(
   { platform, show }: CommandContext,
   idOrName: string,
-  action: WorkspaceAction,
+  change: (client: PlatformClient, id: string) => Promise<WorkspaceSummary>,
 ): Promise<void> {
   const client = platform()
-  const workspace = await client.runWorkspaceAction(await resolveWorkspaceId(client, idOrName), action)
+  const workspace = await change(client, await resolveWorkspaceId(client, idOrName))
   await show(workspace, () => `${withoutControls(workspaceSentence(workspace))}\n`)
 }

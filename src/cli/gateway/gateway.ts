@@ -11,6 +11,14 @@ import {
   longBackendName,
 } from '../../backends/backends.ts'
 import { createPlatformClient, type PlatformClient } from '../../client/platform-client.ts'
+import {
+  changeWorkspace,
+  checkNewWorkspace,
+  checkWorkspaceChange,
+  createWorkspace,
+  listWorkspaces,
+  type WorkspaceChangeBody,
+} from '../../client/workspaces.ts'
 import { systemClock } from '../../clock.ts'
 import { loadDataDir } from '../../config/config.ts'
 import { MoleculeError } from '../../errors.ts'
@@ -95,15 +103,17 @@ async function setUp(started: StartedPlatform, settings: NamedSettings): Promise
   const { options, ignored } = agentSettingsFor(backends.get(backend), settings)
   for (const name of ignored) log.warn({}, `the backend ${backend} does not support ${name} and ignores it`)
   const platform = createPlatformClient(started)
-  const { model, permission, ...others } = options
+  const { model, permission: allowed, ...others } = options
+  // As it was written: the platform refuses other words.
+  const permission = (allowed ?? null) as Exclude<WorkspaceChangeBody['permission'], undefined>
   if (permission === 'bypass')
     log.warn({}, `the backend ${backend} uses every tool without asking, because PERMISSION is bypass`)
   const body = { runtime: backend, working_dir: workingDir }
-  const existing = (await platform.listWorkspaces()).find(({ name }) => name === WORKSPACE_NAME)
+  const existing = (await listWorkspaces(platform)).find(({ name }) => name === WORKSPACE_NAME)
   const change = {
     ...body,
     model: model ?? null,
-    permission: permission ?? null,
+    permission,
     // Keys that would win over those above.
     runtime_config: { ...others, model: null, permission: null, working_dir: null },
   }
@@ -111,17 +121,18 @@ async function setUp(started: StartedPlatform, settings: NamedSettings): Promise
     ...body,
     name: WORKSPACE_NAME,
     runtime_config: withoutNulls(others),
-    ...withoutNulls({ model: model ?? null, permission: permission ?? null }),
+    model: model ?? undefined,
+    permission: permission ?? undefined,
   }
   const check =
     existing === undefined
-      ? await platform.checkWorkspace(creation)
-      : await platform.checkWorkspace(change, existing.id)
+      ? await checkNewWorkspace(platform, creation)
+      : await checkWorkspaceChange(platform, existing.id, change)
   if (!check.ok) throw new MoleculeError('backend_missing', `the backend ${backend} cannot run here: ${check.reason}`)
   const { id } =
     existing === undefined
-      ? await platform.createWorkspace(creation)
-      : await platform.changeWorkspace(existing.id, change)
+      ? await createWorkspace(platform, creation)
+      : await changeWorkspace(platform, existing.id, change)
   const bots: string[] = []
   for (const channel of channels) bots.push(await addChannel(platform, channel, id))
   await warnOfOtherBots(platform, settings, { id, log })

@@ -4,6 +4,7 @@
  * data folder, a command talks only to the platform that runs on this data folder (recorded-platform.ts).
  */
 import { createPlatformClient, type PlatformClient, type PlatformClientOptions } from '../../client/platform-client.ts'
+import { listWorkspaces } from '../../client/workspaces.ts'
 import { isHttpUrl, loadDataDir } from '../../config/config.ts'
 import { DEFAULT_URL } from '../../config/settings.ts'
 import { MoleculeError } from '../../errors.ts'
@@ -84,10 +85,10 @@ const isOnThisMachine = (url: string, recordedUrl: string | undefined): boolean 
 export async function resolveWorkspaceId(platform: PlatformClient, idOrName: string): Promise<string> {
   if (isWorkspaceId(idOrName)) return idOrName
   try {
-    return (await platform.getWorkspace(idOrName)).id
+    return (await platform.call('GET /workspaces/{id}', { id: idOrName })).id
   } catch (thrown) {
     if (!(thrown instanceof MoleculeError) || thrown.code !== 'not_found') throw thrown
-    const all = await platform.listWorkspaces()
+    const all = await listWorkspaces(platform)
     // A list reads every config.yaml, so it may know a name that was written to a file just now.
     const [renamed, another] = all.filter(({ name }) => name === idOrName)
     if (renamed !== undefined && another === undefined) return renamed.id
@@ -108,7 +109,7 @@ function availableNames(names: readonly string[]): string {
 /** The name of a workspace, or its id where it was deleted meanwhile. */
 export async function workspaceNameOf(client: PlatformClient, id: string): Promise<string> {
   try {
-    return (await client.getWorkspace(id)).name
+    return (await client.call('GET /workspaces/{id}', { id })).name
   } catch (thrown) {
     if (thrown instanceof MoleculeError && thrown.code === 'not_found') return id
     throw thrown

@@ -3,6 +3,7 @@
  * what is still missing.
  */
 import type { PlatformClient } from '../../client/platform-client.ts'
+import { changeWorkspace, createWorkspace } from '../../client/workspaces.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import type { TeamPlan, WorkspacePlan, WorkspaceUpdate } from './team-plan.ts'
 
@@ -33,13 +34,13 @@ export async function applyPlan({ changes }: TeamPlan, client: PlatformClient): 
 async function makeChange(change: WorkspacePlan, client: PlatformClient, created: CreatedMember[]): Promise<void> {
   if (change.action === 'delete' && change.kind === 'schedule') return await client.removeSchedule(change.id)
   if (change.action === 'delete') {
-    await client.deleteWorkspace(change.id, { confirm: change.id, cascade: false })
+    await client.call('DELETE /workspaces/{id}', { id: change.id, confirm: change.id })
     return
   }
   const id = await writeSettings(change, client, created)
   for (const { file, text } of change.prompts) {
-    if (text === null) await client.removeWorkspaceFile(id, file)
-    else await client.writeWorkspaceFile(id, file, text)
+    if (text === null) await client.call('DELETE /workspaces/{id}/files/{+path}', { id, path: file })
+    else await client.call('PUT /workspaces/{id}/files/{+path}', { id, path: file, body: text })
   }
   for (const schedule of change.schedules) {
     if (schedule.id === undefined) await client.addSchedule(id, schedule.body)
@@ -56,8 +57,9 @@ async function writeSettings(
   const { id, name, body } = update
   const parent = parentOf(update, created)
   if (id === undefined) {
-    const workspace = await client.createWorkspace({
+    const workspace = await createWorkspace(client, {
       ...body,
+      name,
       ...(typeof parent === 'string' && { parent_id: parent }),
     })
     const { connect } = workspace
@@ -65,7 +67,7 @@ async function writeSettings(
     return workspace.id
   }
   const change = { ...body, ...(parent !== undefined && { parent_id: parent }) }
-  if (Object.keys(change).length > 0) await client.changeWorkspace(id, change)
+  if (Object.keys(change).length > 0) await changeWorkspace(client, id, change)
   return id
 }
 

@@ -1,7 +1,8 @@
 /** The difference between a workspace of a team file and the workspace of that name on the platform. */
 import { isDeepStrictEqual } from 'node:util'
 import type { PlatformClient } from '../../client/platform-client.ts'
-import type { WorkspaceSummary } from '../../client/workspace-calls.ts'
+import type { WorkspaceSummary } from '../../client/views.ts'
+import { readWorkspaceFile } from '../../client/workspaces.ts'
 import { hideSecrets, holdsHidden } from '../../doors/http/routes/hide-secrets.ts'
 import type { Json } from '../../protocol/a2a.ts'
 import { DEFAULT_ATTEMPTS, DEFAULT_SLOTS } from '../../workspaces/config/config-file.ts'
@@ -163,7 +164,7 @@ async function comparePrompts(
   for (const file of PROMPT_FILES) {
     const text = wanted[file]
     if (text === undefined) continue
-    const before = found === undefined ? undefined : await client.readWorkspaceFile(found.id, file)
+    const before = found === undefined ? undefined : await readWorkspaceFile(client, found.id, file)
     if ((before ?? null) === text) continue
     fields.push({ key: file, ...given('before', before), ...given('after', text ?? undefined) })
     prompts.push({ file, text })

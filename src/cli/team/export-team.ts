@@ -5,7 +5,8 @@
 import { Document, isMap, visit } from 'yaml'
 import type { PlatformClient } from '../../client/platform-client.ts'
 import type { ScheduleView } from '../../client/schedule-calls.ts'
-import type { WorkspaceSummary } from '../../client/workspace-calls.ts'
+import type { WorkspaceSummary } from '../../client/views.ts'
+import { readWorkspaceFile } from '../../client/workspaces.ts'
 import { holdsHidden } from '../../doors/http/routes/hide-secrets.ts'
 import { MoleculeError } from '../../errors.ts'
 import { DEFAULT_ATTEMPTS, DEFAULT_SLOTS } from '../../workspaces/config/config-file.ts'
@@ -61,7 +62,7 @@ async function readPrompts(
   const prompts: Record<string, string> = {}
   try {
     for (const file of PROMPT_FILES) {
-      const text = await client.readWorkspaceFile(id, file)
+      const text = await readWorkspaceFile(client, id, file)
       if (text?.includes('\uFFFD')) notes.push(`${file} of "${name}" is not UTF-8 and is left out`)
       else if (text !== undefined) prompts[file] = text
     }

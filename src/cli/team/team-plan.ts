@@ -4,7 +4,8 @@
  */
 import type { PlatformClient } from '../../client/platform-client.ts'
 import type { ScheduleView } from '../../client/schedule-calls.ts'
-import type { WorkspaceSummary } from '../../client/workspace-calls.ts'
+import type { WorkspaceSummary } from '../../client/views.ts'
+import { checkNewWorkspace, checkWorkspaceChange, listWorkspaces } from '../../client/workspaces.ts'
 import { MoleculeError } from '../../errors.ts'
 import { SCHEDULES_MAX } from '../../workspaces/schedules.ts'
 import { compareSchedules, type ScheduleWrite } from './compare-schedules.ts'
@@ -53,7 +54,7 @@ export interface PlanOptions {
 }
 
 export async function planTeam(file: TeamFile, client: PlatformClient, options: PlanOptions): Promise<TeamPlan> {
-  const [existing, schedules] = [await client.listWorkspaces(), await client.listSchedules()]
+  const [existing, schedules] = [await listWorkspaces(client), await client.listSchedules()]
   const team = joinTeam(file, existing)
   const names = new Set(file.workspaces.map(({ name }) => name))
   const leftOver = existing.filter(({ name, team: madeBy }) => madeBy === file.team && !names.has(name))
@@ -150,7 +151,9 @@ async function checkUpdates(updates: readonly WorkspaceUpdate[], client: Platfor
   for (const { name, id, body, at } of updates) {
     if (Object.keys(body).length === 0) continue
     try {
-      const { ok, reason, warnings } = await client.checkWorkspace(body, id)
+      const check =
+        id === undefined ? checkNewWorkspace(client, { ...body, name }) : checkWorkspaceChange(client, id, body)
+      const { ok, reason, warnings } = await check
       notes.push(...warnings.map((warning) => `"${name}": ${warning}`))
       if (!ok) notes.push(`"${name}" will not be able to run yet: ${reason}`)
     } catch (thrown) {

@@ -1,5 +1,5 @@
 /** Joins the workspaces of a team file with those of the platform, and finds the tree of parents after an apply. */
-import type { WorkspaceSummary } from '../../client/workspace-calls.ts'
+import type { WorkspaceSummary } from '../../client/views.ts'
 import { MoleculeError } from '../../errors.ts'
 import type { TeamFile, TeamWorkspace } from './team-file.ts'
 

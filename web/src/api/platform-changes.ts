@@ -1,5 +1,5 @@
 /** Applies messages of the `_platform` stream to the map of workspaces. Unchanged workspaces stay the same objects. */
-import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
+import type { WorkspaceSummary } from '../../../src/client/views.ts'
 import type { LiveMessage } from './live-socket.ts'
 
 export function applyPlatformMessages(

@@ -3,6 +3,7 @@ import { QueryCache, QueryClient, queryOptions, useQuery } from '@tanstack/react
 import { createContext, use, useMemo } from 'react'
 import type { OpenDelegationView } from '../../../src/client/canvas-calls.ts'
 import type { MeView } from '../../../src/client/views.ts'
+import { listWorkspaces } from '../../../src/client/workspaces.ts'
 import { client, isLoggedOut } from './client.ts'
 import { keepOnlyFor } from './kept-for.ts'
 import { type ShownWorkspace, withWaits } from './shown-workspace.ts'
@@ -75,7 +76,7 @@ const NO_WORKSPACES: WorkspaceMap = new Map()
 
 const workspacesQuery = queryOptions<WorkspaceMap>({
   queryKey: keys.workspaces,
-  queryFn: async () => new Map((await client.listWorkspaces()).map((workspace) => [workspace.id, workspace])),
+  queryFn: async () => new Map((await listWorkspaces(client)).map((workspace) => [workspace.id, workspace])),
   staleTime: Number.POSITIVE_INFINITY,
 })
 

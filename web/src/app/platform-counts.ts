@@ -1,5 +1,5 @@
 /** The numbers of the whole platform, from its workspaces. Pure. */
-import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
+import type { WorkspaceSummary } from '../../../src/client/views.ts'
 
 export interface PlatformCounts {
   /** Running turns. */

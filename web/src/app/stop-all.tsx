@@ -3,7 +3,7 @@
  * workspace is paused, for every person. Each asks first. The header, the palette and the phone's menu open the dialogs.
  */
 import { useState, useSyncExternalStore } from 'react'
-import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
+import type { WorkspaceSummary } from '../../../src/client/views.ts'
 import { client, reasonOf } from '../api/client.ts'
 import { readWorkspaces, useMay, useWorkspaces } from '../api/queries.ts'
 import { namesOf } from '../canvas/action-dialogs.tsx'
@@ -172,7 +172,7 @@ const pausedOf = (workspaces: Iterable<WorkspaceSummary>): WorkspaceSummary[] =>
 
 async function stopAll(): Promise<void> {
   const before = new Set(pausedOf(readWorkspaces().values()).map(({ id }) => id))
-  const { stopped, failed } = await client.stopAll()
+  const { stopped, failed } = await client.call('POST /stop')
   const turns = stopped.reduce((sum, { canceled }) => sum + canceled.length, 0)
   // What was paused before stays paused.
   const own = stopped.filter(({ id }) => !before.has(id))
@@ -194,7 +194,7 @@ async function resumeAll(workspaces: readonly Pick<WorkspaceSummary, 'id' | 'nam
   const work = async () => {
     for (let next = left.shift(); next !== undefined; next = left.shift()) {
       try {
-        await client.runWorkspaceAction(next.id, 'resume')
+        await client.call('POST /workspaces/{id}/resume', { id: next.id })
       } catch (thrown) {
         failures.push(`${next.name}: ${reasonOf(thrown)}`)
       }

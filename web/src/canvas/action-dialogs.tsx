@@ -1,6 +1,7 @@
 /** The dialogs of a workspace's menu: rename, move below another one, delete. */
 import { type FormEvent, useId, useState } from 'react'
-import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
+import type { WorkspaceSummary } from '../../../src/client/views.ts'
+import { changeWorkspace } from '../../../src/client/workspaces.ts'
 import { client, reasonOf } from '../api/client.ts'
 import { useWorkspaces } from '../api/queries.ts'
 import { goTo } from '../app/route.ts'
@@ -24,9 +25,10 @@ export function RenameDialog({ workspace, onClose }: ActionDialogProps) {
   const formId = useId()
   const save = (event: FormEvent) => {
     event.preventDefault()
-    client
-      .changeWorkspace(workspace.id, { name: name.trim(), allow_duplicate: false })
-      .then(onClose, (error: unknown) => setProblem(reasonOf(error)))
+    changeWorkspace(client, workspace.id, { name: name.trim(), allow_duplicate: false }).then(
+      onClose,
+      (error: unknown) => setProblem(reasonOf(error)),
+    )
   }
   return (
     <Dialog
@@ -88,8 +90,9 @@ export function DeleteDialog({ workspace, onClose }: ActionDialogProps) {
   const [problem, setProblem] = useState<string>()
   const waiting = [workspace, ...below].reduce((sum, { queue_depth: depth = 0 }) => sum + depth, 0)
   const remove = () => {
-    client.deleteWorkspace(workspace.id, { confirm: workspace.id, cascade: below.length > 0 }).then(
-      (deleted) => {
+    const { id } = workspace
+    client.call('DELETE /workspaces/{id}', { id, confirm: id, cascade: below.length > 0 }).then(
+      ({ deleted }) => {
         goTo({})
         onClose()
         showToast(deleted.length === 1 ? `${workspace.name} is deleted.` : `${deleted.length} workspaces are deleted.`)

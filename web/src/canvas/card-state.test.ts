@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
+import type { WorkspaceSummary } from '../../../src/client/views.ts'
 import { fakeWorkspace } from '../../../test/fakes/workspace-view.ts'
 import { cardStateOf } from './card-state.ts'
 

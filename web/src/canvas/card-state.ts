@@ -1,5 +1,5 @@
 /** What a card says about its workspace: the dot, one banner at most, and one line with its state and its counts. */
-import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
+import type { WorkspaceSummary } from '../../../src/client/views.ts'
 import { printableName } from '../../../src/printable.ts'
 import type { ShownWorkspace } from '../api/shown-workspace.ts'
 import type { DotState } from '../ui/dot.tsx'

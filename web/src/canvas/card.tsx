@@ -4,7 +4,7 @@
  */
 import { Handle, type Node, type NodeProps, Position } from '@xyflow/react'
 import { memo } from 'react'
-import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
+import type { WorkspaceSummary } from '../../../src/client/views.ts'
 import { useWantedFocus } from '../app/focus.ts'
 import { goTo } from '../app/route.ts'
 import { PERMISSION_SENTENCES, permissionOf } from '../panel/config/permission-sentences.ts'

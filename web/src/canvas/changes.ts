@@ -1,26 +1,30 @@
 /** Changes of one workspace: each is shown at once, says what it did, and offers the way back where there is one. */
-import type { WorkspaceAction } from '../../../src/client/platform-client.ts'
-import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
+import type { WorkspaceSummary } from '../../../src/client/views.ts'
+import { changeWorkspace } from '../../../src/client/workspaces.ts'
 import { client, reasonOf } from '../api/client.ts'
 import { keys, queryClient, readWorkspaces, type WorkspaceMap } from '../api/queries.ts'
 import { showToast } from '../ui/toasts.tsx'
 
 export const restart = (workspace: WorkspaceSummary) =>
-  run(workspace, 'restart', () => showToast(`${workspace.name} begins its next turn with a new agent.`))
+  run(client.call('POST /workspaces/{id}/restart', { id: workspace.id }), () =>
+    showToast(`${workspace.name} begins its next turn with a new agent.`),
+  )
 
 export const resume = (workspace: WorkspaceSummary) =>
-  run(workspace, 'resume', () => showToast(`${workspace.name} works again.`))
+  run(client.call('POST /workspaces/{id}/resume', { id: workspace.id }), () =>
+    showToast(`${workspace.name} works again.`),
+  )
 
 export const pause = (workspace: WorkspaceSummary) =>
-  run(workspace, 'pause', () =>
+  run(client.call('POST /workspaces/{id}/pause', { id: workspace.id }), () =>
     showToast(`${workspace.name} is paused. It keeps its queue.`, {
       title: 'Resume',
       onChoose: () => resume(workspace),
     }),
   )
 
-function run({ id }: WorkspaceSummary, action: WorkspaceAction, onDone: () => void): void {
-  client.runWorkspaceAction(id, action).then(
+function run(change: Promise<WorkspaceSummary>, onDone: () => void): void {
+  change.then(
     (changed) => {
       showChange(changed)
       onDone()
@@ -42,7 +46,7 @@ function showChange(changed: WorkspaceSummary): void {
 export function nest(workspace: WorkspaceSummary, parentId: string | null, isUndo = false): void {
   const before = workspace.parent_id ?? null
   if (before === parentId && !isUndo) return
-  client.changeWorkspace(workspace.id, { parent_id: parentId }).then(
+  changeWorkspace(client, workspace.id, { parent_id: parentId }).then(
     (changed) => {
       showChange({ ...changed, parent_id: parentId })
       if (isUndo) return

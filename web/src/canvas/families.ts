@@ -1,5 +1,5 @@
 /** Workspaces by parent: trees, everything below one of them, and groups for the list. Pure. */
-import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
+import type { WorkspaceSummary } from '../../../src/client/views.ts'
 
 export interface FamilyTree {
   readonly workspace: WorkspaceSummary

@@ -1,5 +1,5 @@
 /** The filter of the list: by state, and by a text in name, role or runtime. Pure. */
-import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
+import type { WorkspaceSummary } from '../../../src/client/views.ts'
 import type { DotState } from '../ui/dot.tsx'
 import { cardStateOf } from './card-state.ts'
 

@@ -1,7 +1,7 @@
 /** Dragging a card onto another one puts its workspace below that one; onto the zone at the top, below none. */
 import { type OnNodeDrag, useReactFlow } from '@xyflow/react'
 import { useRef, useState } from 'react'
-import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
+import type { WorkspaceSummary } from '../../../src/client/views.ts'
 import { readWorkspaces } from '../api/queries.ts'
 import type { CardNode } from './card.tsx'
 import { nest } from './changes.ts'

@@ -1,6 +1,6 @@
 /** What a person can do with one workspace: the items of its menu, and the dialogs that they open. */
 import { useState } from 'react'
-import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
+import type { WorkspaceSummary } from '../../../src/client/views.ts'
 import { useMay } from '../api/queries.ts'
 import { Menu, type MenuItem } from '../ui/menu.tsx'
 import { DeleteDialog, MoveDialog, RenameDialog } from './action-dialogs.tsx'

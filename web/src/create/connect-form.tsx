@@ -1,6 +1,6 @@
 /** Three steps for an agent that runs on another machine: name it, run a command there, see it arrive. */
 import { type FormEvent, type ReactNode, useState } from 'react'
-import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
+import type { CreatedWorkspaceView } from '../../../src/client/workspaces.ts'
 import { reasonOf } from '../api/client.ts'
 import { useWorkspace, useWorkspaces } from '../api/queries.ts'
 import { goTo } from '../app/route.ts'
@@ -123,9 +123,9 @@ function NameForm({ onMade }: { readonly onMade: (made: MadeBridge) => void }) {
   )
 }
 
-function toBridge({ id, name, ...answer }: WorkspaceSummary & Record<string, unknown>): MadeBridge {
-  const url = urlOfCommand(String(answer['connect'])) ?? location.origin
-  return { id, name, token: String(answer['auth_token']), url, madeAt: new Date().toISOString() }
+function toBridge({ id, name, connect = '', auth_token: token = '' }: CreatedWorkspaceView): MadeBridge {
+  const url = urlOfCommand(connect) ?? location.origin
+  return { id, name, token, url, madeAt: new Date().toISOString() }
 }
 
 function ConnectSteps({ made }: { readonly made: MadeBridge }) {

@@ -1,7 +1,7 @@
 /** What a person has written into the form of a new workspace: what is missing, and the body that makes it. Pure. */
+import type { WorkspaceBody } from '../../../src/client/workspaces.ts'
 import type { AgentPermission } from './permission-choice.tsx'
 import { canAsk, fieldsOf, hasModel } from './runtimes.ts'
-import type { NewWorkspaceBody } from './use-create.ts'
 
 export interface LocalDraft {
   /** Empty = the first that is offered. */
@@ -52,7 +52,7 @@ interface KnownValues {
   readonly path: string | undefined
 }
 
-export function toBody(draft: LocalDraft, { suggested, path }: KnownValues): NewWorkspaceBody {
+export function toBody(draft: LocalDraft, { suggested, path }: KnownValues): WorkspaceBody {
   const { backend, name, role, model, parentId, permission, allowedTools } = draft
   const isSet = canAsk(backend) && permission !== 'ask'
   const options = Object.fromEntries(

@@ -1,16 +1,15 @@
 /** Makes a workspace and opens its chat. */
 import { useMutation } from '@tanstack/react-query'
-import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
+import type { WorkspaceSummary } from '../../../src/client/views.ts'
+import { type CreatedWorkspaceView, createWorkspace, type WorkspaceBody } from '../../../src/client/workspaces.ts'
 import { client } from '../api/client.ts'
 import { keys, queryClient, type WorkspaceMap } from '../api/queries.ts'
 import { goTo } from '../app/route.ts'
 
-export type NewWorkspaceBody = Readonly<Record<string, unknown>> & { readonly name: string }
-
-export function useCreate(after: (workspace: WorkspaceSummary & Record<string, unknown>) => void = openChat) {
+export function useCreate(after: (workspace: CreatedWorkspaceView) => void = openChat) {
   return useMutation({
     // Two cards of one name could not be told apart.
-    mutationFn: (body: NewWorkspaceBody) => client.createWorkspace({ ...body, allow_duplicate: false }),
+    mutationFn: (body: WorkspaceBody) => createWorkspace(client, { ...body, allow_duplicate: false }),
     onSuccess(workspace) {
       // Its panel opens at once; the event that announces it may come later.
       queryClient.setQueryData<WorkspaceMap>(keys.workspaces, (before) => new Map(before).set(workspace.id, workspace))

@@ -1,5 +1,5 @@
 /** What the palette finds: workspaces, the views of the page, and actions. */
-import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
+import type { WorkspaceSummary } from '../../../src/client/views.ts'
 import type { PagePlace, PageView } from '../app/route.ts'
 
 export interface PaletteEntry {

@@ -1,6 +1,6 @@
 /** What a tab of the side panel is. */
 import type { ComponentType, LazyExoticComponent } from 'react'
-import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
+import type { WorkspaceSummary } from '../../../src/client/views.ts'
 
 export interface TabProps {
   readonly workspace: WorkspaceSummary

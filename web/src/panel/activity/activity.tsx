@@ -1,6 +1,6 @@
 /** The activity of a workspace: each turn as a timeline, and what happened to the chosen message as a story beside it. */
 import { useMemo, useState } from 'react'
-import type { WorkspaceSummary } from '../../../../src/client/workspace-calls.ts'
+import type { WorkspaceSummary } from '../../../../src/client/views.ts'
 import { Button } from '../../ui/button.tsx'
 import { classNames } from '../../ui/class-names.ts'
 import { EmptyState, Loading } from '../../ui/empty-state.tsx'

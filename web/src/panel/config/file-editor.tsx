@@ -4,8 +4,8 @@
  */
 import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useState } from 'react'
-import type { VersionedFile } from '../../../../src/client/panel-calls.ts'
 import type { FileProblem } from '../../../../src/client/platform-failure.ts'
+import { readVersionedFile, type VersionedFile } from '../../../../src/client/workspaces.ts'
 import { MoleculeError } from '../../../../src/errors.ts'
 import { client, reasonOf } from '../../api/client.ts'
 import { keys, queryClient } from '../../api/queries.ts'
@@ -33,7 +33,7 @@ export function FileEditor(props: FileEditorProps) {
   const { workspaceId, path } = props
   const file = useQuery({
     queryKey: keys.workspace(workspaceId, 'file', path),
-    queryFn: () => client.readVersionedFile(workspaceId, path),
+    queryFn: () => readVersionedFile(client, workspaceId, path),
     refetchInterval: REREAD_MS,
     staleTime: 0,
   })
@@ -57,8 +57,9 @@ function LoadedEditor({
   const save = async (version: string) => {
     setNote(undefined)
     try {
-      await client.writeVersionedFile(workspaceId, path, { text, version })
-      const saved = await client.readVersionedFile(workspaceId, path)
+      const headers = { 'If-Match': version }
+      await client.call('PUT /workspaces/{id}/files/{+path}', { id: workspaceId, path, body: text }, { headers })
+      const saved = await readVersionedFile(client, workspaceId, path)
       setBase(saved)
       queryClient.setQueryData(keys.workspace(workspaceId, 'file', path), saved)
       setNote(savedNote)
@@ -200,12 +201,12 @@ function useFileCheck({ workspaceId, path, text }: FileCheckInput) {
   useEffect(() => {
     let isCurrent = true
     const timer = setTimeout(() => {
-      client.checkWorkspaceFile(workspaceId, path, text).then(
+      client.call('PUT /workspaces/{id}/files/{+path}', { id: workspaceId, path, dry_run: true, body: text }).then(
         (checked) => {
           if (!isCurrent) return
           setProblems([])
           setWarnings([
-            ...checked.warnings,
+            ...(checked.warnings ?? []),
             ...(checked.reason === undefined ? [] : [reasonOf(new Error(checked.reason))]),
           ])
         },

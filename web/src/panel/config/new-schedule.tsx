@@ -1,6 +1,6 @@
 /** The dialog "New schedule". The platform checks the times and the zone; its reason stands under the form. */
 import { type FormEvent, useId, useState } from 'react'
-import type { WorkspaceSummary } from '../../../../src/client/workspace-calls.ts'
+import type { WorkspaceSummary } from '../../../../src/client/views.ts'
 import { client, reasonOf } from '../../api/client.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'

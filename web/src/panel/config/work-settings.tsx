@@ -1,6 +1,7 @@
 /** Where a workspace works and what it may do there. A change counts from the next turn on. */
 import { useState } from 'react'
-import type { WorkspaceSummary } from '../../../../src/client/workspace-calls.ts'
+import type { WorkspaceSummary } from '../../../../src/client/views.ts'
+import { changeWorkspace, type WorkspaceChangeBody } from '../../../../src/client/workspaces.ts'
 import { client, reasonOf } from '../../api/client.ts'
 import { useMay } from '../../api/queries.ts'
 import { FolderField } from '../../create/folder-field.tsx'
@@ -151,9 +152,9 @@ function PermissionDialog({ workspace, onClose }: SettingDialogProps) {
 function useSave({ id }: WorkspaceSummary, onSaved: () => void) {
   const [problem, setProblem] = useState<string>()
   const [isBusy, setBusy] = useState(false)
-  const save = (body: Readonly<Record<string, unknown>>) => {
+  const save = (body: WorkspaceChangeBody) => {
     setBusy(true)
-    client.changeWorkspace(id, body).then(onSaved, (error: unknown) => {
+    changeWorkspace(client, id, body).then(onSaved, (error: unknown) => {
       setBusy(false)
       setProblem(reasonOf(error))
     })

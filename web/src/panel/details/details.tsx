@@ -1,7 +1,7 @@
 /** The facts of a workspace, its actions, messages that failed, how to connect it, and its access tokens. Each by role. */
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import type { WorkspaceSummary } from '../../../../src/client/workspace-calls.ts'
+import type { WorkspaceSummary } from '../../../../src/client/views.ts'
 import { client } from '../../api/client.ts'
 import { useMay, usePlatformUrl, useWorkspaces } from '../../api/queries.ts'
 import { writePlace } from '../../app/route.ts'

@@ -1,7 +1,6 @@
 /** The dialog "New token" for one workspace. */
 import { type FormEvent, useId, useState } from 'react'
-import type { TokenSecretView } from '../../../../src/client/views.ts'
-import type { WorkspaceSummary } from '../../../../src/client/workspace-calls.ts'
+import type { TokenSecretView, WorkspaceSummary } from '../../../../src/client/views.ts'
 import { client, reasonOf } from '../../api/client.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'

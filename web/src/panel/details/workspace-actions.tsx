@@ -16,7 +16,7 @@ export function WorkspaceActions({ workspace }: TabProps) {
   const { id, name, status, running = 0 } = workspace
   const isPaused = status === 'paused'
   const stop = async () => {
-    if (await run(() => client.stopWorkspace(id)))
+    if (await run(() => client.call('POST /workspaces/{id}/stop', { id })))
       showToast(`Stopped the turns of ${name} and paused it`, { title: 'Resume', onChoose: () => resume(workspace) })
   }
   if (!may('workspace.pause') && !may('workspace.restart') && !may('workspace.delete')) return null
