@@ -1,5 +1,5 @@
 /** What a workspace may do without asking a person, and the words of the page for it. Pure. */
-import type { WorkspaceSummary } from '../../../../src/client/workspace-calls.ts'
+import type { WorkspaceSummary } from '../../../../src/client/views.ts'
 import type { AgentPermission } from '../../create/permission-choice.tsx'
 import { canAsk } from '../../create/runtimes.ts'
 
