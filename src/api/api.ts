@@ -3,22 +3,30 @@
  * `doors/http/routes/app.test.ts` compares. Other rooms import only the types of this file: the schemas would double the page.
  */
 import type { z } from 'zod'
+import { activityEndpoints } from './activity.ts'
 import { browserEndpoints } from './browser.ts'
+import { conversationEndpoints } from './conversations.ts'
 import type { Frozen, PathParameter, RawAnswer } from './endpoint.ts'
 import { fileEndpoints } from './files.ts'
 import { platformEndpoints } from './platform.ts'
 import { registryEndpoints } from './registry.ts'
 import { ruleEndpoints } from './rules.ts'
+import { taskEndpoints } from './tasks.ts'
 import { tokenEndpoints } from './tokens.ts'
+import { usageEndpoints } from './usage.ts'
 import { workspaceEndpoints } from './workspaces.ts'
 
 export const ENDPOINTS = [
+  ...activityEndpoints,
   ...browserEndpoints,
+  ...conversationEndpoints,
   ...fileEndpoints,
   ...platformEndpoints,
   ...registryEndpoints,
   ...ruleEndpoints,
+  ...taskEndpoints,
   ...tokenEndpoints,
+  ...usageEndpoints,
   ...workspaceEndpoints,
 ] as const
 

@@ -70,63 +70,6 @@ export interface ApiAnswers {
     }[]
     readonly truncated: boolean
   }
-  /** Create a workspace; dry_run=true only checks the body. */
-  readonly 'POST /workspaces': {
-    readonly id: string
-    readonly name: string
-    readonly role: string
-    readonly runtime: string
-    readonly status: 'provisioning' | 'online' | 'needs_login' | 'degraded' | 'offline' | 'paused' | 'failed'
-    readonly status_reason?: string
-    /** What does not work with the program of its agent. Absent: all works. */
-    readonly limits?: readonly string[]
-    readonly queue_depth?: number
-    readonly running?: number
-    readonly current_task?: string | null
-    /** When the oldest running turn began. */
-    readonly current_since?: string
-    readonly last_answered_at?: string
-    /** Since midnight UTC. */
-    readonly today?: {
-      readonly turns: number
-      /** Turns that reported no cost. */
-      readonly unknown_turns: number
-      /** Null where no turn reported a cost. */
-      readonly cost_usd: number | null
-    }
-    readonly needs_you?: {
-      readonly count: number
-      /** The most urgent thing. */
-      readonly reason: string
-    } | null
-    readonly status_text?: string
-    readonly status_text_at?: string | null
-    readonly model?: string
-    readonly parent_id?: string | null
-    readonly tier: number
-    readonly max_concurrent_tasks: number
-    readonly max_attempts: number
-    readonly working_dir?: string
-    readonly permission?: 'ask' | 'allowed_tools' | 'bypass'
-    readonly team?: string
-    readonly runtime_config?: Readonly<Record<string, unknown>>
-    readonly created_at: string
-    /** The token of the bridge; it is only in this answer. */
-    readonly auth_token?: string
-    /** The command that runs the bridge, with its token. */
-    readonly connect?: string
-    /** Settings that have no effect, and a name that is taken. */
-    readonly warnings?: readonly string[]
-  } | {
-    /** Whether the backend could run with these settings. */
-    readonly ok: boolean
-    /** Why it could not. */
-    readonly reason?: string
-    /** What does not work with the program that was found. */
-    readonly limits?: readonly string[]
-    /** What the owner should know about the settings. */
-    readonly warnings: readonly string[]
-  }
   /** The workspaces that the token reaches; "limit" (100, at most 1,000) and "after" read a page. */
   readonly 'GET /workspaces': {
     readonly workspaces: readonly {
@@ -214,66 +157,9 @@ export interface ApiAnswers {
     readonly runtime_config?: Readonly<Record<string, unknown>>
     readonly created_at: string
   }
-  /** Change a workspace; a field that is absent stays as it is; dry_run=true only checks the body. */
-  readonly 'PATCH /workspaces/{id}': {
-    readonly id: string
-    readonly name: string
-    readonly role: string
-    readonly runtime: string
-    readonly status: 'provisioning' | 'online' | 'needs_login' | 'degraded' | 'offline' | 'paused' | 'failed'
-    readonly status_reason?: string
-    /** What does not work with the program of its agent. Absent: all works. */
-    readonly limits?: readonly string[]
-    readonly queue_depth?: number
-    readonly running?: number
-    readonly current_task?: string | null
-    /** When the oldest running turn began. */
-    readonly current_since?: string
-    readonly last_answered_at?: string
-    /** Since midnight UTC. */
-    readonly today?: {
-      readonly turns: number
-      /** Turns that reported no cost. */
-      readonly unknown_turns: number
-      /** Null where no turn reported a cost. */
-      readonly cost_usd: number | null
-    }
-    readonly needs_you?: {
-      readonly count: number
-      /** The most urgent thing. */
-      readonly reason: string
-    } | null
-    readonly status_text?: string
-    readonly status_text_at?: string | null
-    readonly model?: string
-    readonly parent_id?: string | null
-    readonly tier: number
-    readonly max_concurrent_tasks: number
-    readonly max_attempts: number
-    readonly working_dir?: string
-    readonly permission?: 'ask' | 'allowed_tools' | 'bypass'
-    readonly team?: string
-    readonly runtime_config?: Readonly<Record<string, unknown>>
-    readonly created_at: string
-  } | {
-    /** Whether the backend could run with these settings. */
-    readonly ok: boolean
-    /** Why it could not. */
-    readonly reason?: string
-    /** What does not work with the program that was found. */
-    readonly limits?: readonly string[]
-    /** What the owner should know about the settings. */
-    readonly warnings: readonly string[]
-  }
-  /** Delete a workspace; needs confirm=<its name or id> in the query, and cascade=true for those below it. */
-  readonly 'DELETE /workspaces/{id}': {
-    readonly deleted: readonly string[]
-  }
   /** A new token for the bridge of an external workspace, and the command that uses it; earlier tokens stay valid. */
   readonly 'POST /workspaces/{id}/connect-command': {
-    /** The token of the bridge; it is only in this answer. */
     readonly auth_token: string
-    /** The command that runs the bridge, with its token. */
     readonly connect: string
     readonly earlier_tokens: readonly {
       readonly id: string
@@ -352,69 +238,48 @@ export interface ApiAnswers {
   }
   /** End a pause. */
   readonly 'POST /workspaces/{id}/resume': ApiAnswers['GET /workspaces/{id}']
-  /** The files of the configuration folder. */
-  readonly 'GET /workspaces/{id}/files': {
-    readonly files: readonly {
-      readonly path: string
-      readonly size: number
-      readonly modified_at: string
+  /** Activity after the number "since" and before the number "before"; "type" and "limit" filter, newest=true reads the last entries, titles=true adds the first words of each task. */
+  readonly 'GET /workspaces/{id}/activity': {
+    readonly activity: readonly {
+      /** Its number in the log. Entries that were stored together share one. */
+      readonly seq: number
+      readonly at: string
+      readonly task_id?: string
+      /** status, reply, partial, retry, late, tool, progress, artifact, permission, rule, delegated, text (a piece of a reply, in live events only), or the type of a note. */
+      readonly type: string
+      readonly state?: string
+      /** Of a tool, or of the workspace that was delegated to. */
+      readonly name?: string
+      /** What exactly a tool does; the task of a delegation; the pattern of a rule, or of what a rule allowed. */
+      readonly subject?: string
+      /** Of a tool that has ended: the files that it changed, where the agent reports them. */
+      readonly diffs?: readonly {
+        readonly path: string
+        /** Unified text. */
+        readonly diff: string
+      }[]
+      readonly text?: string
+      /** The author of a note, the person who answered a permission ask, or the maker of the rule that did. */
+      readonly by?: string
+      /** Of the answer to a permission ask. */
+      readonly principal?: string
+      /** Of the answer to a permission ask. */
+      readonly door?: string
     }[]
-    /** There may be more files than are listed. */
-    readonly truncated: boolean
+    /** The "since" of the next page; unchanged when nothing is new. */
+    readonly next: number
+    /** Absent where nothing was found. */
+    readonly first?: number
+    /** The first words of the message of each task. */
+    readonly titles?: Readonly<Record<string, string>>
   }
-  /** Write a file; the raw body is its content; dry_run=true only checks it; If-Match refuses when the file has another ETag. */
-  readonly 'PUT /workspaces/{id}/files/{path}': {
-    readonly path: string
-    readonly size: number
-    /** Whether the backend could run with these settings. */
-    readonly ok?: boolean
-    /** Why it could not. */
-    readonly reason?: string
-    /** What does not work with the program that was found. */
-    readonly limits?: readonly string[]
-    /** What the owner should know about the settings. */
-    readonly warnings?: readonly string[]
+  /** Add a note to the activity. */
+  readonly 'POST /workspaces/{id}/activity': {
+    readonly seq: number
   }
-  /** Register a workspace that runs elsewhere. */
-  readonly 'POST /registry/register': {
-    readonly id: string
-    readonly status: 'provisioning' | 'online' | 'needs_login' | 'degraded' | 'offline' | 'paused' | 'failed'
-    readonly status_reason: string | null
-    readonly queue_depth: number
-    /** When to send the next heartbeat. */
-    readonly heartbeat_seconds: number
-  }
-  /** Report that it still runs, and its state. */
-  readonly 'POST /registry/heartbeat': ApiAnswers['POST /registry/register']
-  /** The address of a workspace. */
-  readonly 'GET /registry/discover/{id}': {
-    readonly id: string
-    readonly name: string
-    readonly role: string
-    readonly runtime: string
-    readonly status: 'provisioning' | 'online' | 'needs_login' | 'degraded' | 'offline' | 'paused' | 'failed'
-    readonly status_reason: string | null
-    readonly parent_id: string | null
-    /** Where its A2A messages are sent. */
-    readonly url: string
-    /** Where its A2A card is read. */
-    readonly card_url: string
-  }
-  /** The workspaces that this workspace may talk to. */
-  readonly 'GET /registry/{id}/peers': {
-    readonly peers: readonly {
-      readonly id: string
-      readonly name: string
-      readonly role: string
-      readonly runtime: string
-      readonly status: 'provisioning' | 'online' | 'needs_login' | 'degraded' | 'offline' | 'paused' | 'failed'
-      readonly status_reason: string | null
-      readonly parent_id: string | null
-      /** Where its A2A messages are sent. */
-      readonly url: string
-      /** Where its A2A card is read. */
-      readonly card_url: string
-    }[]
+  /** Set the status line of a workspace; an empty text removes it. */
+  readonly 'PUT /workspaces/{id}/status': {
+    readonly status_text: string
   }
   /** The conversations, the last changed first; "search" finds a text; "limit" and "after" read a page. */
   readonly 'GET /workspaces/{id}/conversations': {
@@ -762,6 +627,151 @@ export interface ApiAnswers {
     }[]
     readonly next?: string
   }
+  /** A task by its id alone. */
+  readonly 'GET /tasks/{id}': {
+    readonly id: string
+    readonly contextId: string
+    readonly status: {
+      readonly state: 'TASK_STATE_SUBMITTED' | 'TASK_STATE_WORKING' | 'TASK_STATE_COMPLETED' | 'TASK_STATE_FAILED' | 'TASK_STATE_CANCELED' | 'TASK_STATE_INPUT_REQUIRED' | 'TASK_STATE_REJECTED' | 'TASK_STATE_AUTH_REQUIRED'
+      readonly message?: {
+        readonly messageId: string
+        readonly contextId?: string
+        readonly taskId?: string
+        readonly role: 'ROLE_USER' | 'ROLE_AGENT'
+        readonly parts: readonly {
+          readonly text?: string
+          /** Bytes as base64. */
+          readonly raw?: string
+          readonly url?: string
+          readonly data?: unknown
+          readonly mediaType?: string
+          readonly filename?: string
+          readonly metadata?: Readonly<Record<string, unknown>>
+        }[]
+        readonly metadata?: Readonly<Record<string, unknown>>
+        readonly extensions?: readonly string[]
+        readonly referenceTaskIds?: readonly string[]
+      }
+      readonly timestamp?: string
+    }
+    readonly artifacts?: readonly {
+      readonly artifactId: string
+      readonly name?: string
+      readonly description?: string
+      readonly parts: readonly {
+        readonly text?: string
+        /** Bytes as base64. */
+        readonly raw?: string
+        readonly url?: string
+        readonly data?: unknown
+        readonly mediaType?: string
+        readonly filename?: string
+        readonly metadata?: Readonly<Record<string, unknown>>
+      }[]
+      readonly metadata?: Readonly<Record<string, unknown>>
+      readonly extensions?: readonly string[]
+    }[]
+    readonly history?: readonly {
+      readonly messageId: string
+      readonly contextId?: string
+      readonly taskId?: string
+      readonly role: 'ROLE_USER' | 'ROLE_AGENT'
+      readonly parts: readonly {
+        readonly text?: string
+        /** Bytes as base64. */
+        readonly raw?: string
+        readonly url?: string
+        readonly data?: unknown
+        readonly mediaType?: string
+        readonly filename?: string
+        readonly metadata?: Readonly<Record<string, unknown>>
+      }[]
+      readonly metadata?: Readonly<Record<string, unknown>>
+      readonly extensions?: readonly string[]
+      readonly referenceTaskIds?: readonly string[]
+    }[]
+    readonly metadata?: Readonly<Record<string, unknown>>
+  }
+  /** The story of a message, found by its id, its task id or the id that its sender gave it, with its tree of delegations; "after" reads the next part. */
+  readonly 'GET /messages/{id}/story': {
+    readonly message_id: string
+    readonly task_id: string
+    readonly workspace_id: string
+    readonly context_id: string
+    readonly sender: {
+      readonly kind: string
+      readonly id: string
+      readonly name: string
+      readonly door: string
+    }
+    /** The id that the sender gave the message. */
+    readonly sender_message_id: string
+    readonly text: string
+    readonly task_state: 'TASK_STATE_SUBMITTED' | 'TASK_STATE_WORKING' | 'TASK_STATE_COMPLETED' | 'TASK_STATE_FAILED' | 'TASK_STATE_CANCELED' | 'TASK_STATE_INPUT_REQUIRED' | 'TASK_STATE_REJECTED' | 'TASK_STATE_AUTH_REQUIRED'
+    readonly steps: readonly {
+      readonly at: string
+      /** admitted, started, progress, delegated, budget, asked, permission, resumed, failed, lost, answered, ended, late, waiting, running, replayed, discarded. */
+      readonly type: string
+      readonly text: string
+    }[]
+    /** What was pushed because of the message: by a door, or to a webhook of its task. */
+    readonly deliveries: readonly {
+      readonly to: string
+      readonly state: string
+      readonly tries: number
+      readonly error?: string
+    }[]
+    /** Where the message delegated, or was delegated itself; in the first part of a story only. */
+    readonly tree?: {
+      /** Of the whole tree; for admins and members. */
+      readonly cost_usd?: number
+      readonly unknown_turns?: number
+      readonly tasks: readonly {
+        readonly task_id: string
+        readonly parent_task_id: string | null
+        readonly depth: number
+        readonly workspace_id: string
+        readonly workspace_name: string | null
+        readonly state: 'TASK_STATE_SUBMITTED' | 'TASK_STATE_WORKING' | 'TASK_STATE_COMPLETED' | 'TASK_STATE_FAILED' | 'TASK_STATE_CANCELED' | 'TASK_STATE_INPUT_REQUIRED' | 'TASK_STATE_REJECTED' | 'TASK_STATE_AUTH_REQUIRED'
+        readonly turns: number
+        readonly sent_at?: string
+        readonly started_at?: string
+        readonly ended_at?: string
+        readonly usage?: {
+          readonly turns: number
+          /** Turns that did not report all tokens. */
+          readonly unknown_turns: number
+          /** Turns that did not report their cost. */
+          readonly unknown_cost_turns: number
+          readonly input_tokens: number | null
+          readonly output_tokens: number | null
+          readonly cost_usd: number | null
+          readonly duration_ms: number | null
+        }
+        /** The first words of its message. */
+        readonly text: string
+      }[]
+      /** Of the first message; for admins and members. */
+      readonly budget?: {
+        readonly max_cost_usd: number
+        readonly cost_usd: number
+        readonly unknown_turns: number
+        readonly state: 'open' | 'asked' | 'stopped'
+        readonly task_id: string
+      }
+      /** Tasks that the caller may not see. */
+      readonly hidden: number
+    }
+    /** The budgets of messages that cover it, the outermost first; in the first part of a story only. */
+    readonly budgets?: readonly {
+      readonly max_cost_usd: number
+      readonly cost_usd: number
+      readonly unknown_turns: number
+      readonly state: 'open' | 'asked' | 'stopped'
+      readonly task_id: string
+    }[]
+    readonly next?: string
+  }
   /** What the turns of all workspaces used, by day and by workspace; "days" is 30 by default. */
   readonly 'GET /usage': {
     readonly total: {
@@ -862,6 +872,28 @@ export interface ApiAnswers {
       readonly to: string
       readonly count: number
     }[]
+  }
+  /** What each workspace used today (UTC) and what needs a person; "after" reads the next page. */
+  readonly 'GET /overview': {
+    readonly workspaces: readonly {
+      readonly id: string
+      /** Those that no person has handled. */
+      readonly dead_letters: number
+      /** Tasks of people that ask for an answer or a log-in, among the last 100 tasks. */
+      readonly questions: number
+      readonly today: {
+        readonly turns: number
+        /** Turns that did not report all tokens. */
+        readonly unknown_turns: number
+        /** Turns that did not report their cost. */
+        readonly unknown_cost_turns: number
+        readonly input_tokens: number | null
+        readonly output_tokens: number | null
+        readonly cost_usd: number | null
+        readonly duration_ms: number | null
+      }
+    }[]
+    readonly next?: string
   }
   /** The token or session of this request: its name, its role, and the actions that it may do. */
   readonly 'GET /me': {

@@ -55,15 +55,6 @@ export interface ActivityPage {
   readonly titles?: ReadonlyMap<string, string>
 }
 
-/**
- * Types of the entries that the platform writes itself. A note from outside has another type: otherwise an agent could
- * write that a person allowed something.
- */
-export const PLATFORM_ENTRY_TYPES: ReadonlySet<string> = new Set([
-  ...['status', 'retry', 'reply', 'late', 'tool', 'progress', 'artifact', 'text', 'permission', 'rule', 'delegated'],
-  ...['budget', 'discarded', 'status_text', 'config_changed', 'adapter_changed'],
-])
-
 /** A line that a person or an agent writes into the activity log. */
 export interface ActivityNote {
   readonly type: string

@@ -3,41 +3,34 @@
  * `not_found`. An agent's file must not run as a page, a script or a style of the platform: it is sent as a download,
  * sandboxed, under a file name without a path, and with a type that no browser runs.
  */
+import { readArtifact } from '../../../api/tasks.ts'
 import { MoleculeError } from '../../../errors.ts'
 import type { Reception } from '../../../inbox/inbox.ts'
 import type { Artifact, Part } from '../../../protocol/a2a.ts'
 import { extensionOf, safeFileName } from '../../../protocol/file-name.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import { taskViewsOf } from '../server/auth.ts'
-import { route } from './route.ts'
+import { serve } from './route.ts'
 
 export const artifactRoutes = [
-  route({
-    method: 'get',
-    path: '/tasks/:id/artifacts/:artifact',
-    access: 'task.read',
-    summary: 'An artifact of a task as a file; "part" chooses one of several parts',
-    success: [200, 'The file'],
-    async handle({ context, identity }, { reception }) {
-      const { id, artifact: artifactId } = context.req.param()
-      const artifact = await findArtifact(reception, identity, { id, artifactId })
-      const index = readIndex(context.req.query('part'), artifact)
-      const part = index === undefined ? undefined : artifact.parts[index]
-      const { text, encoding, type, name } = part === undefined ? asDocument(artifact) : asFile(part, artifact)
-      return context.body(toStream(slicesOf(text, encoding)), 200, {
-        'Content-Type': type,
-        'Content-Length': String(Buffer.byteLength(text, encoding)),
-        'Content-Disposition': disposition(name),
-        'Content-Security-Policy': "default-src 'none'; sandbox",
-      })
-    },
+  serve(readArtifact, async ({ context, params, query, identity }, { reception }) => {
+    const artifact = await findArtifact(reception, identity, params)
+    const index = readIndex(query.part, artifact)
+    const part = index === undefined ? undefined : artifact.parts[index]
+    const { text, encoding, type, name } = part === undefined ? asDocument(artifact) : asFile(part, artifact)
+    return context.body(toStream(slicesOf(text, encoding)), 200, {
+      'Content-Type': type,
+      'Content-Length': String(Buffer.byteLength(text, encoding)),
+      'Content-Disposition': disposition(name),
+      'Content-Security-Policy': "default-src 'none'; sandbox",
+    })
   }),
 ]
 
 async function findArtifact(
   reception: Reception,
   identity: Identity,
-  { id, artifactId }: { id: string; artifactId: string },
+  { id, artifact: artifactId }: { readonly id: string; readonly artifact: string },
 ): Promise<Artifact> {
   let problem = `there is no task ${id}`
   for (const view of taskViewsOf(identity)) {
@@ -78,10 +71,6 @@ const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xd
 /** The index of the requested part; undefined = the whole artifact, when it has several parts and none was named. */
 function readIndex(given: string | undefined, { parts }: Artifact): number | undefined {
   if (given === undefined) return parts.length === 1 ? 0 : undefined
-  if (!/^\d{1,6}$/.test(given)) {
-    const details = { path: 'part' }
-    throw new MoleculeError('invalid_request', 'part must be the number of a part, from 0', { details })
-  }
   if (Number(given) < parts.length) return Number(given)
   throw new MoleculeError('not_found', `the artifact has ${parts.length} parts, counted from 0`)
 }

@@ -4,57 +4,42 @@
  * stream begins now. The same events over a WebSocket are in `socket/`; here is only its route.
  */
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
+import { connectSocket, followEvents } from '../../../api/activity.ts'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import type { Activity, ActivityRow } from '../../../inbox/readers.ts'
 import { logFailure } from '../server/errors.ts'
 import { type SseEvent, writeEvents } from '../server/sse.ts'
 import { viewActivityEntry } from './activity.ts'
-import { route } from './route.ts'
+import { serve } from './route.ts'
 
 /** The upgrade itself is served by `socket/sockets.ts`, with this path and this access rule. */
-export const socketRoute = route({
-  method: 'get',
-  path: '/ws',
-  access: 'activity.read',
-  summary: 'Events of many workspaces over a WebSocket; a request without an upgrade is answered with 426',
-  success: [101, 'The socket'],
-  handle({ context }) {
-    const message = 'this is a WebSocket: ask for it with "Upgrade: websocket"'
-    const error = { code: 'invalid_request', message, id: context.env.requestId }
-    return context.json({ error }, 426, { Upgrade: 'websocket', Connection: 'Upgrade' })
-  },
+export const socketRoute = serve(connectSocket, ({ context }) => {
+  const message = 'this is a WebSocket: ask for it with "Upgrade: websocket"'
+  const error = { code: 'invalid_request', message, id: context.env.requestId }
+  return context.json({ error }, 426, { Upgrade: 'websocket', Connection: 'Upgrade' })
 })
 
 export const eventRoutes = [
-  route({
-    method: 'get',
-    path: '/workspaces/:id/events',
-    access: 'activity.read',
-    reach: 'own',
-    summary: 'The whole log as server-sent events, after Last-Event-ID or from now on',
-    success: [200, 'The stream'],
-    async handle({ context, identity }, app) {
-      const workspaceId = context.req.param('id')
-      const given = context.req.header('Last-Event-ID') ?? context.req.query('since')
-      // Every refusal comes before the stream begins: afterwards the status is already sent.
-      const sinceSeq = await app.activity.resolveCursor(
-        workspaceId,
-        given === undefined || given === '' ? undefined : toSeq(given),
+  serve(followEvents, async ({ context, params, query, identity }, app) => {
+    const given = context.req.header('Last-Event-ID') ?? query.since
+    // Every refusal comes before the stream begins: afterwards the status is already sent.
+    const sinceSeq = await app.activity.resolveCursor(
+      params.id,
+      given === undefined || given === '' ? undefined : toSeq(given),
+    )
+    app.waitingCalls.countStream(context.env.outgoing, identity)
+    const { incoming: request, outgoing: response, requestId } = context.env
+    const exchange = { request, response, requestId }
+    try {
+      await app.waitingCalls.run({ response, identity }, (signal) =>
+        writeEvents(exchange, rows(app.activity, { workspaceId: params.id, sinceSeq }, signal), app),
       )
-      app.waitingCalls.countStream(context.env.outgoing, identity)
-      const { incoming: request, outgoing: response, requestId } = context.env
-      const exchange = { request, response, requestId }
-      try {
-        await app.waitingCalls.run({ response, identity }, (signal) =>
-          writeEvents(exchange, rows(app.activity, { workspaceId, sinceSeq }, signal), app),
-        )
-      } catch (thrown) {
-        // The answer has begun, so no error can be sent: close the connection.
-        logFailure(app.log, toMoleculeError(thrown), exchange)
-        response.destroy()
-      }
-      return RESPONSE_ALREADY_SENT
-    },
+    } catch (thrown) {
+      // The answer has begun, so no error can be sent: close the connection.
+      logFailure(app.log, toMoleculeError(thrown), exchange)
+      response.destroy()
+    }
+    return RESPONSE_ALREADY_SENT
   }),
   socketRoute,
 ]

@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import { isRaw } from '../../../api/endpoint.ts'
 import { type Action, rolesOf } from '../../../api/who-may.ts'
+import { safeParse } from '../../../protocol/schemas.ts'
 import { A2A_ACTIONS } from '../a2a/methods.ts'
 import {
   A2A_ERROR_RESPONSES,
@@ -130,7 +131,7 @@ function queryParameters(route: Route): object[] {
   const query = 'query' in route ? route.query : undefined
   return Object.entries(query?.shape ?? {}).map(([name, field]) => {
     const { $schema: _dialect, ...schema } = z.toJSONSchema(field as z.ZodType, { io: 'input', unrepresentable: 'any' })
-    return { name, in: 'query', required: false, schema }
+    return { name, in: 'query', required: !safeParse(field as z.ZodType, undefined).success, schema }
   })
 }
 

@@ -179,6 +179,6 @@ function withoutConfig(view: WorkspaceView): WorkspaceView {
 
 type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> }
 
-export function withoutUndefined<T extends object>(value: T): Defined<T> {
+function withoutUndefined<T extends object>(value: T): Defined<T> {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Defined<T>
 }

@@ -7,6 +7,7 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
+import { connectSocket } from '../../../api/activity.ts'
 import { requireAccess } from '../../../api/who-may.ts'
 import type { Clock } from '../../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
@@ -97,7 +98,7 @@ export function createSockets(options: SocketsOptions): Sockets {
   let closed = false
   const admit = async (request: IncomingMessage): Promise<Identity> => {
     const identity = await identify(request, options)
-    requireAccess(identity, socketRoute.access)
+    requireAccess(identity, connectSocket.access)
     requireBelowSocketLimits(open, identity)
     return identity
   }
