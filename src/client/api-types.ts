@@ -70,6 +70,63 @@ export interface ApiAnswers {
     }[]
     readonly truncated: boolean
   }
+  /** Create a workspace; dry_run=true only checks the body. */
+  readonly 'POST /workspaces': {
+    readonly id: string
+    readonly name: string
+    readonly role: string
+    readonly runtime: string
+    readonly status: 'provisioning' | 'online' | 'needs_login' | 'degraded' | 'offline' | 'paused' | 'failed'
+    readonly status_reason?: string
+    /** What does not work with the program of its agent. Absent: all works. */
+    readonly limits?: readonly string[]
+    readonly queue_depth?: number
+    readonly running?: number
+    readonly current_task?: string | null
+    /** When the oldest running turn began. */
+    readonly current_since?: string
+    readonly last_answered_at?: string
+    /** Since midnight UTC. */
+    readonly today?: {
+      readonly turns: number
+      /** Turns that reported no cost. */
+      readonly unknown_turns: number
+      /** Null where no turn reported a cost. */
+      readonly cost_usd: number | null
+    }
+    readonly needs_you?: {
+      readonly count: number
+      /** The most urgent thing. */
+      readonly reason: string
+    } | null
+    readonly status_text?: string
+    readonly status_text_at?: string | null
+    readonly model?: string
+    readonly parent_id?: string | null
+    readonly tier: number
+    readonly max_concurrent_tasks: number
+    readonly max_attempts: number
+    readonly working_dir?: string
+    readonly permission?: 'ask' | 'allowed_tools' | 'bypass'
+    readonly team?: string
+    readonly runtime_config?: Readonly<Record<string, unknown>>
+    readonly created_at: string
+    /** The token of the bridge; it is only in this answer. */
+    readonly auth_token?: string
+    /** The command that runs the bridge, with its token. */
+    readonly connect?: string
+    /** Settings that have no effect, and a name that is taken. */
+    readonly warnings?: readonly string[]
+  } | {
+    /** Whether the backend could run with these settings. */
+    readonly ok: boolean
+    /** Why it could not. */
+    readonly reason?: string
+    /** What does not work with the program that was found. */
+    readonly limits?: readonly string[]
+    /** What the owner should know about the settings. */
+    readonly warnings: readonly string[]
+  }
   /** The workspaces that the token reaches; "limit" (100, at most 1,000) and "after" read a page. */
   readonly 'GET /workspaces': {
     readonly workspaces: readonly {
@@ -157,9 +214,66 @@ export interface ApiAnswers {
     readonly runtime_config?: Readonly<Record<string, unknown>>
     readonly created_at: string
   }
+  /** Change a workspace; a field that is absent stays as it is; dry_run=true only checks the body. */
+  readonly 'PATCH /workspaces/{id}': {
+    readonly id: string
+    readonly name: string
+    readonly role: string
+    readonly runtime: string
+    readonly status: 'provisioning' | 'online' | 'needs_login' | 'degraded' | 'offline' | 'paused' | 'failed'
+    readonly status_reason?: string
+    /** What does not work with the program of its agent. Absent: all works. */
+    readonly limits?: readonly string[]
+    readonly queue_depth?: number
+    readonly running?: number
+    readonly current_task?: string | null
+    /** When the oldest running turn began. */
+    readonly current_since?: string
+    readonly last_answered_at?: string
+    /** Since midnight UTC. */
+    readonly today?: {
+      readonly turns: number
+      /** Turns that reported no cost. */
+      readonly unknown_turns: number
+      /** Null where no turn reported a cost. */
+      readonly cost_usd: number | null
+    }
+    readonly needs_you?: {
+      readonly count: number
+      /** The most urgent thing. */
+      readonly reason: string
+    } | null
+    readonly status_text?: string
+    readonly status_text_at?: string | null
+    readonly model?: string
+    readonly parent_id?: string | null
+    readonly tier: number
+    readonly max_concurrent_tasks: number
+    readonly max_attempts: number
+    readonly working_dir?: string
+    readonly permission?: 'ask' | 'allowed_tools' | 'bypass'
+    readonly team?: string
+    readonly runtime_config?: Readonly<Record<string, unknown>>
+    readonly created_at: string
+  } | {
+    /** Whether the backend could run with these settings. */
+    readonly ok: boolean
+    /** Why it could not. */
+    readonly reason?: string
+    /** What does not work with the program that was found. */
+    readonly limits?: readonly string[]
+    /** What the owner should know about the settings. */
+    readonly warnings: readonly string[]
+  }
+  /** Delete a workspace; needs confirm=<its name or id> in the query, and cascade=true for those below it. */
+  readonly 'DELETE /workspaces/{id}': {
+    readonly deleted: readonly string[]
+  }
   /** A new token for the bridge of an external workspace, and the command that uses it; earlier tokens stay valid. */
   readonly 'POST /workspaces/{id}/connect-command': {
+    /** The token of the bridge; it is only in this answer. */
     readonly auth_token: string
+    /** The command that runs the bridge, with its token. */
     readonly connect: string
     readonly earlier_tokens: readonly {
       readonly id: string
@@ -238,6 +352,70 @@ export interface ApiAnswers {
   }
   /** End a pause. */
   readonly 'POST /workspaces/{id}/resume': ApiAnswers['GET /workspaces/{id}']
+  /** The files of the configuration folder. */
+  readonly 'GET /workspaces/{id}/files': {
+    readonly files: readonly {
+      readonly path: string
+      readonly size: number
+      readonly modified_at: string
+    }[]
+    /** There may be more files than are listed. */
+    readonly truncated: boolean
+  }
+  /** Write a file; the raw body is its content; dry_run=true only checks it; If-Match refuses when the file has another ETag. */
+  readonly 'PUT /workspaces/{id}/files/{path}': {
+    readonly path: string
+    readonly size: number
+    /** Whether the backend could run with these settings. */
+    readonly ok?: boolean
+    /** Why it could not. */
+    readonly reason?: string
+    /** What does not work with the program that was found. */
+    readonly limits?: readonly string[]
+    /** What the owner should know about the settings. */
+    readonly warnings?: readonly string[]
+  }
+  /** Register a workspace that runs elsewhere. */
+  readonly 'POST /registry/register': {
+    readonly id: string
+    readonly status: 'provisioning' | 'online' | 'needs_login' | 'degraded' | 'offline' | 'paused' | 'failed'
+    readonly status_reason: string | null
+    readonly queue_depth: number
+    /** When to send the next heartbeat. */
+    readonly heartbeat_seconds: number
+  }
+  /** Report that it still runs, and its state. */
+  readonly 'POST /registry/heartbeat': ApiAnswers['POST /registry/register']
+  /** The address of a workspace. */
+  readonly 'GET /registry/discover/{id}': {
+    readonly id: string
+    readonly name: string
+    readonly role: string
+    readonly runtime: string
+    readonly status: 'provisioning' | 'online' | 'needs_login' | 'degraded' | 'offline' | 'paused' | 'failed'
+    readonly status_reason: string | null
+    readonly parent_id: string | null
+    /** Where its A2A messages are sent. */
+    readonly url: string
+    /** Where its A2A card is read. */
+    readonly card_url: string
+  }
+  /** The workspaces that this workspace may talk to. */
+  readonly 'GET /registry/{id}/peers': {
+    readonly peers: readonly {
+      readonly id: string
+      readonly name: string
+      readonly role: string
+      readonly runtime: string
+      readonly status: 'provisioning' | 'online' | 'needs_login' | 'degraded' | 'offline' | 'paused' | 'failed'
+      readonly status_reason: string | null
+      readonly parent_id: string | null
+      /** Where its A2A messages are sent. */
+      readonly url: string
+      /** Where its A2A card is read. */
+      readonly card_url: string
+    }[]
+  }
   /** Activity after the number "since" and before the number "before"; "type" and "limit" filter, newest=true reads the last entries, titles=true adds the first words of each task. */
   readonly 'GET /workspaces/{id}/activity': {
     readonly activity: readonly {

@@ -6,12 +6,6 @@ interface BudgetRequest {
   readonly body?: string
 }
 
-/** What turns cost: those of unknown cost are counted and add nothing. */
-export interface SpendingView {
-  readonly cost_usd: number
-  readonly unknown_turns: number
-}
-
 export interface BudgetCalls {
   raiseBudget(id: string, maxCostUsd: number): Promise<void>
   stopBudget(id: string): Promise<void>

@@ -58,22 +58,6 @@ test('each call about budgets, channels, memories and schedules has its route an
   ])
 })
 
-test('each call of the page has its route, and only the parameters that are given', async () => {
-  const answer = { agents: [1], delegations: [2] }
-  await compare(answer, [
-    [(c) => c.listConversations('w/1'), 'GET /workspaces/w%2F1/conversations', answer],
-    [(c) => c.listConversations('w', { limit: 3 }), 'GET /workspaces/w/conversations?limit=3', answer],
-    [(c) => c.readConversation('w', 'c/1'), 'GET /workspaces/w/conversations/c%2F1', answer],
-    [(c) => c.readConversation('w', 'c', { limit: 3 }), 'GET /workspaces/w/conversations/c?limit=3', answer],
-    [(c) => c.workspaceUsage('w', { days: 7, messages: 2 }), 'GET /workspaces/w/usage?days=7&messages=2', answer],
-    [(c) => c.workspaceUsage('w'), 'GET /workspaces/w/usage', answer],
-    [(c) => c.platformUsage(), 'GET /usage', answer],
-    [(c) => c.platformUsage(7), 'GET /usage?days=7', answer],
-    [(c) => c.listDelegations('w', { after: 'a&b' }), 'GET /workspaces/w/delegations?after=a%26b', answer],
-    [(c) => c.listOpenDelegations(), 'GET /delegations/open', [2]],
-  ])
-})
-
 test('each call about dead letters, tokens, asks and rules has its route and body', async () => {
   const answer = { dead_letters: [1], tokens: [2], pending: [3], rules: [4], rule: 5, task_id: 'task_1' }
   const always = '"decision":"allow","always":true'
@@ -93,23 +77,6 @@ test('each call about dead letters, tokens, asks and rules has its route and bod
   ])
 })
 
-test('each call about the work of a workspace has its route and body', async () => {
-  const answer = { id: 't' }
-  const activity = { since: 3, limit: 4, newest: true }
-  await compare(answer, [
-    [(c) => c.findTask('t/1'), 'GET /tasks/t%2F1', answer],
-    [(c) => c.setStatus('w', 'busy'), 'PUT /workspaces/w/status {"text":"busy"}', undefined],
-    [
-      (c) => c.activity('w', activity),
-      ...(['GET /workspaces/w/activity?since=3&limit=4&newest=true&titles=false', answer] as const),
-    ],
-    [
-      (c) => c.activity('w', { ...activity, before: 0, titles: true }),
-      ...(['GET /workspaces/w/activity?since=3&limit=4&newest=true&titles=true&before=0', answer] as const),
-    ],
-  ])
-})
-
 test('PL-23 needs of all pages come with the count of the first page', async () => {
   const pages = () => setUp({ needs_you: [1], count: 3, next: 'n' }, { needs_you: [2, 3], count: 9 })
   const all = pages()
@@ -118,18 +85,4 @@ test('PL-23 needs of all pages come with the count of the first page', async () 
   const one = pages()
   assert.deepEqual(await one.client.needsYou('w/1'), { needs: [1, 2, 3], count: 3 })
   assert.deepEqual(one.asked, ['GET /needs-you?workspace_id=w%2F1', 'GET /needs-you?workspace_id=w%2F1&after=n'])
-})
-
-test('PL-23 a story of several pages has the steps of all, the tree of the first and the state of the last', async () => {
-  const { client, asked } = setUp(
-    { message_id: 'm', task_state: 'old', steps: [1], tree: { hidden: 1 }, budgets: [7], next: 'a' },
-    { message_id: 'm', task_state: 'older', steps: [2], next: 'b' },
-    { message_id: 'm', task_state: 'new', steps: [3], tree: { hidden: 9 } },
-  )
-  const story = { message_id: 'm', task_state: 'new', steps: [1, 2, 3], tree: { hidden: 1 }, budgets: [7] }
-  assert.deepEqual(await client.story('m/1'), story)
-  const path = 'GET /messages/m%2F1/story'
-  assert.deepEqual(asked, [path, `${path}?after=a`, `${path}?after=b`])
-  const plain = { message_id: 'm', task_state: 'new', steps: [] }
-  assert.deepEqual(await setUp(plain).client.story('m'), plain)
 })

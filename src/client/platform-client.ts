@@ -8,93 +8,14 @@ import type { Message, StreamResponse, Task, TaskState } from '../protocol/a2a.t
 import type { TraceContext } from '../protocol/trace-context.ts'
 import { trimEndOf } from '../trim-end.ts'
 import { type ApiClient, createApiClient, headersWithToken, sendCall } from './api-client.ts'
-import { type BudgetCalls, budgetCalls, type SpendingView } from './budget-calls.ts'
-import { type CanvasCalls, canvasCalls } from './canvas-calls.ts'
+import { type BudgetCalls, budgetCalls } from './budget-calls.ts'
 import { type ChannelCalls, channelCalls } from './channel-calls.ts'
 import { type MemoryCalls, memoryCalls } from './memory-calls.ts'
-import { allPages, type Paged, withAfter } from './pages.ts'
 import { type PanelCalls, panelCalls } from './panel-calls.ts'
 import { type PendingCalls, pendingCalls } from './pending-calls.ts'
 import { failureFromAnswer, failureFromRpc, platformUnreachable } from './platform-failure.ts'
 import { type ScheduleCalls, scheduleCalls } from './schedule-calls.ts'
-
-/** One entry of a workspace's log. */
-export interface ActivityView {
-  readonly seq: number
-  readonly at: string
-  readonly type: string
-  readonly task_id?: string
-  readonly state?: string
-  readonly name?: string
-  readonly subject?: string
-  readonly text?: string
-  readonly by?: string
-  /** Of a tool that has ended: the files that it changed, as unified text. */
-  readonly diffs?: readonly { readonly path: string; readonly diff: string }[]
-}
-
-export interface ActivityPageView {
-  readonly activity: readonly ActivityView[]
-  /** The `since` of the next page. */
-  readonly next: number
-  /** The `before` of the page before it; absent where nothing was found. */
-  readonly first?: number
-  /** The first words of the message of each task. */
-  readonly titles?: Readonly<Record<string, string>>
-}
-
-export interface ActivityPageQuery {
-  readonly since: number
-  readonly limit: number
-  /** Gives the last entries instead of the first ones after `since`. */
-  readonly newest: boolean
-  /** Only entries with a smaller number. */
-  readonly before?: number
-  /** Also the first words of each task. */
-  readonly titles?: boolean
-}
-
-export interface StoryView {
-  readonly message_id: string
-  readonly task_id: string
-  readonly workspace_id: string
-  readonly context_id: string
-  readonly sender: { readonly kind: string; readonly name: string; readonly door: string }
-  readonly sender_message_id: string
-  readonly text: string
-  readonly task_state: string
-  readonly steps: readonly { readonly at: string; readonly type: string; readonly text: string }[]
-  readonly deliveries: readonly {
-    readonly to: string
-    readonly state: string
-    readonly tries: number
-    readonly error?: string
-  }[]
-  readonly tree?: TreeView
-  readonly budgets?: readonly (SpendingView & {
-    readonly max_cost_usd: number
-    readonly state: string
-    readonly task_id: string
-  })[]
-}
-
-/** The tasks that one message led to, each right below its parent. */
-export interface TreeView {
-  readonly tasks: readonly {
-    readonly task_id: string
-    readonly parent_task_id: string | null
-    readonly depth: number
-    readonly workspace_id: string
-    readonly workspace_name: string | null
-    readonly state: string
-    readonly turns: number
-  }[]
-  /** Tasks that the caller may not see. */
-  readonly hidden: number
-  /** Of the whole tree; for owners only. */
-  readonly cost_usd?: number
-  readonly unknown_turns?: number
-}
+import type { ActivityView } from './views.ts'
 
 export interface PlatformClientOptions {
   readonly url: string
@@ -108,7 +29,6 @@ export interface PlatformClientOptions {
 export interface PlatformClient
   extends ApiClient,
     BudgetCalls,
-    CanvasCalls,
     ChannelCalls,
     MemoryCalls,
     PanelCalls,
@@ -118,17 +38,11 @@ export interface PlatformClient
   sendMessage(workspaceId: string, message: Message, options: SendMessageOptions): Promise<Task>
   /** `historyLength: 0` leaves out the messages with their files. */
   getTask(workspaceId: string, taskId: string, view?: { readonly historyLength?: number }): Promise<Task>
-  /** Finds a task in any workspace. */
-  findTask(taskId: string): Promise<Task>
   cancelTask(workspaceId: string, taskId: string): Promise<Task>
   /** The last changed first, at most `limit`. */
   listTasks(workspaceId: string, query: ListTasksQuery): Promise<Task[]>
-  /** Sets one line on the workspace's card; empty removes it. */
-  setStatus(id: string, text: string): Promise<void>
-  activity(id: string, query: ActivityPageQuery): Promise<ActivityPageView>
   /** Follows the workspace's log after `since`, until the signal aborts. A broken stream throws. */
   events(id: string, since: number | undefined, signal: AbortSignal): AsyncIterable<EventsView>
-  story(id: string): Promise<StoryView>
 }
 
 export interface EventsView {
@@ -201,33 +115,13 @@ type SimpleCalls = Omit<
 
 /** The calls that are one request and its answer. */
 function simpleCalls(call: Call): SimpleCalls {
-  const at = (id: string, below: string) => `/workspaces/${encodeURIComponent(id)}${below}`
-  const get = async <T>(path: string): Promise<T> => (await call({ method: 'GET', path })) as T
   return {
-    ...canvasCalls(call),
     ...budgetCalls(call),
     ...channelCalls(call),
     ...memoryCalls(call),
     ...panelCalls(call),
     ...pendingCalls(call),
     ...scheduleCalls(call),
-    findTask: (id) => get(`/tasks/${encodeURIComponent(id)}`),
-    async setStatus(id, text) {
-      await call({ method: 'PUT', path: at(id, '/status'), body: JSON.stringify({ text }) })
-    },
-    activity: (id, { since, limit, newest, before, titles = false }) => {
-      const older = before === undefined ? '' : `&before=${before}`
-      return get(at(id, `/activity?since=${since}&limit=${limit}&newest=${newest}&titles=${titles}${older}`))
-    },
-    async story(id) {
-      const parts = await allPages((next) =>
-        get<StoryView & Paged>(withAfter(`/messages/${encodeURIComponent(id)}/story`, next)),
-      )
-      const { next: _next, ...story } = parts.at(-1) as StoryView & Paged
-      const { tree, budgets } = parts[0] ?? {}
-      const steps = parts.flatMap((part) => part.steps)
-      return { ...story, steps, ...(tree && { tree }), ...(budgets && { budgets }) }
-    },
   }
 }
 

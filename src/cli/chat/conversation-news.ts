@@ -3,7 +3,8 @@
  * that the agent sends to people. The log tells that a task has changed; the stored conversation tells what is in it now.
  * Invariant: each message and each answer is told once, and none that this chat has sent or followed itself.
  */
-import type { ActivityView, PlatformClient } from '../../client/platform-client.ts'
+import type { PlatformClient } from '../../client/platform-client.ts'
+import type { ActivityView } from '../../client/views.ts'
 import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import { printable, printableName } from '../../printable.ts'

@@ -4,8 +4,9 @@
  * turn, the part of the answer that was not streamed comes from the stored task.
  */
 import type { PendingAskView } from '../../client/pending-calls.ts'
-import type { ActivityView, PlatformClient } from '../../client/platform-client.ts'
+import type { PlatformClient } from '../../client/platform-client.ts'
 import { withRetries } from '../../client/retry.ts'
+import type { ActivityView } from '../../client/views.ts'
 import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
@@ -108,8 +109,7 @@ export function openConversation(given: ConversationOptions): ChatConversation {
   const retryUntilDone = createRetry(options.clock, outages, () => state.giveUp.signal)
   const run = (followed: FollowedTask, signal: AbortSignal) =>
     runTurn({ ...options, ...followed, state, retryUntilDone, onReachable: outages.end }, signal)
-  const endOfLog = async () =>
-    (await retryUntilDone(() => client.activity(workspaceId, { since: 0, limit: 1, newest: true }))).next
+  const endOfLog = async () => (await retryUntilDone(() => readLastEntry(client, workspaceId))).next
   return {
     async tasks() {
       const page = { contextId, limit: TASKS_MAX, onePage: true, includeArtifacts: true }
@@ -189,6 +189,9 @@ function createRetry(clock: Clock, { report, end }: OutageReports, giveUp: () =>
     return done
   }
 }
+/** With the number after which the log goes on. */
+const readLastEntry = (client: PlatformClient, id: string) =>
+  client.call('GET /workspaces/{id}/activity', { id, limit: 1, newest: true })
 
 interface ChatState {
   /** The task that is followed. */

@@ -2,9 +2,8 @@
  * The stored messages of a chat's conversation, as the platform shows them to everybody: with their senders, states and
  * answers. A message of a schedule is in a conversation of its own, and belongs to the chat with its workspace too.
  */
-import type { ChatView } from '../../client/canvas-calls.ts'
 import type { PlatformClient } from '../../client/platform-client.ts'
-import type { MeView } from '../../client/views.ts'
+import type { ChatView, MeView } from '../../client/views.ts'
 import { MoleculeError } from '../../errors.ts'
 import { printableName } from '../../printable.ts'
 
@@ -22,7 +21,7 @@ export interface StoredConversation {
 }
 
 export interface StoredConversationOptions {
-  readonly client: Pick<PlatformClient, 'call' | 'readConversation' | 'listConversations'>
+  readonly client: Pick<PlatformClient, 'call'>
   readonly workspaceId: string
   readonly contextId: string
 }
@@ -43,17 +42,21 @@ export function openStoredConversation(options: StoredConversationOptions): Stor
     return reading
   }
   const pageOf = (conversation: string, limit: number) =>
-    client.readConversation(workspaceId, conversation, { limit }).catch((thrown: unknown) => {
-      if (thrown instanceof MoleculeError && thrown.code === 'not_found') return undefined
-      throw thrown
-    })
+    client
+      .call('GET /workspaces/{id}/conversations/{conversation}', { id: workspaceId, conversation, limit })
+      .catch((thrown: unknown) => {
+        if (thrown instanceof MoleculeError && thrown.code === 'not_found') return undefined
+        throw thrown
+      })
+  const newest = async (limit: number) =>
+    (await client.call('GET /workspaces/{id}/conversations', { id: workspaceId, limit })).conversations
   /** A context id names a conversation of people; one of a program is found by its own id. */
   let id: string | undefined
   const read = async (limit: number) => {
     const { principal } = await me()
     if (principal === 'people') return await pageOf(contextId, limit)
     if (id === undefined) {
-      const { conversations } = await client.listConversations(workspaceId, { limit: CONVERSATIONS_SEARCHED })
+      const conversations = await newest(CONVERSATIONS_SEARCHED)
       id = conversations.find((one) => one.principal === principal && one.context_id === contextId)?.id
     }
     return id === undefined ? undefined : await pageOf(id, limit)
@@ -65,8 +68,7 @@ export function openStoredConversation(options: StoredConversationOptions): Stor
     async ofTask(taskId) {
       const messages = find(await read(MESSAGES_READ), taskId)
       if (messages.length > 0) return { isSchedule: false, messages }
-      const { conversations } = await client.listConversations(workspaceId, { limit: CONVERSATIONS_READ })
-      for (const { id: other, principal } of conversations) {
+      for (const { id: other, principal } of await newest(CONVERSATIONS_READ)) {
         if (!principal.startsWith('schedule:')) continue
         const scheduled = find(await pageOf(other, MESSAGES_READ), taskId)
         if (scheduled.length > 0) return { isSchedule: true, messages: scheduled }

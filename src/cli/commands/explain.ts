@@ -5,7 +5,7 @@
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { StoryView, TreeView } from '../../client/platform-client.ts'
+import { readStory, type StoryView } from '../../client/story.ts'
 import { MoleculeError } from '../../errors.ts'
 import { withoutControls } from '../../printable.ts'
 import { spendingText, usdText } from '../../usd.ts'
@@ -23,13 +23,10 @@ export const define: DefineCommand = (command, openContext) => {
 }
 
 async function explain(context: CommandContext, id: string): Promise<void> {
-  const story = await context
-    .platform()
-    .story(id)
-    .catch((thrown: unknown) => {
-      if (thrown instanceof MoleculeError && thrown.code === 'not_found') return undefined
-      throw thrown
-    })
+  const story = await readStory(context.platform(), id).catch((thrown: unknown) => {
+    if (thrown instanceof MoleculeError && thrown.code === 'not_found') return undefined
+    throw thrown
+  })
   if (story !== undefined) {
     const name = await workspaceNameOf(context.platform(), story.workspace_id)
     return await context.show(story, () => renderStory(story, name))
@@ -77,7 +74,7 @@ const BUDGET_STATES: Readonly<Record<string, string>> = {
 
 /** One line for each task, indented below its parent; `*` marks the task itself. */
 function renderTree(
-  { tasks, hidden, cost_usd: costUsd, unknown_turns: unknownTurns = 0 }: TreeView,
+  { tasks, hidden, cost_usd: costUsd, unknown_turns: unknownTurns = 0 }: NonNullable<StoryView['tree']>,
   own: string,
 ): string {
   const lines = tasks.map(({ task_id: id, depth, workspace_id: workspaceId, workspace_name: name, state, turns }) => {

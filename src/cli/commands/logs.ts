@@ -4,7 +4,7 @@
  */
 
 import { join } from 'node:path'
-import type { ActivityView } from '../../client/platform-client.ts'
+import type { ActivityView } from '../../client/views.ts'
 import { systemClock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import { printable, printableName, withoutControls } from '../../printable.ts'
@@ -62,7 +62,11 @@ async function workspaceLog(
 ): Promise<void> {
   const client = platform()
   const id = await resolveWorkspaceId(client, workspace)
-  const { activity, next } = await client.activity(id, { since: 0, limit: options.count, newest: true })
+  const { activity, next } = await client.call('GET /workspaces/{id}/activity', {
+    id,
+    limit: options.count,
+    newest: true,
+  })
   const show = (entry: ActivityView) =>
     terminal.out(output === 'table' ? activityLine(entry) : `${JSON.stringify(entry)}\n`)
   for (const entry of activity.slice(-options.count)) show(entry)

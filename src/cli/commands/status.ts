@@ -31,7 +31,7 @@ async function setStatus(
   }
   const client = platform()
   const id = await resolveWorkspaceId(client, workspace)
-  await client.setStatus(id, text)
+  await client.call('PUT /workspaces/{id}/status', { id, body: { text } })
   // Prints nothing: an agent calls this in the middle of its work and would read the output.
   await show({ workspace_id: id, status_text: text }, () => '')
 }

@@ -3,7 +3,8 @@
  * sender gave the message.
  */
 
-import type { PlatformClient, StoryView } from '../../client/platform-client.ts'
+import type { PlatformClient } from '../../client/platform-client.ts'
+import { readStory, type StoryView } from '../../client/story.ts'
 import { listWorkspaces } from '../../client/workspaces.ts'
 import { MoleculeError } from '../../errors.ts'
 import { withoutControls } from '../../printable.ts'
@@ -132,7 +133,7 @@ function toLine(task: Task, workspace: NamedWorkspace): TaskLine {
 
 async function showTask(context: CommandContext, id: string, { save }: { save?: string | true }): Promise<void> {
   const client = context.platform()
-  const story = await client.story(id)
+  const story = await readStory(client, id)
   const task = await client.getTask(story.workspace_id, story.task_id)
   const { name } = await client.call('GET /workspaces/{id}', { id: story.workspace_id })
   await context.show({ ...task, workspace_id: story.workspace_id }, () => renderTask(context, task, { ...story, name }))
@@ -175,7 +176,7 @@ async function cancelTasks({ platform, show }: CommandContext, ids: readonly str
   let failure: unknown
   for (const id of ids) {
     try {
-      const { workspace_id: workspaceId, task_id: taskId } = await client.story(id)
+      const { workspace_id: workspaceId, task_id: taskId } = await readStory(client, id)
       await client.cancelTask(workspaceId, taskId)
       canceled.push(taskId)
     } catch (thrown) {

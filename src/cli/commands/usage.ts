@@ -3,7 +3,7 @@
  * not report is named: it is not 0.
  */
 import { type Command, InvalidArgumentError } from 'commander'
-import type { PlatformUsageView, WorkspaceUsageView } from '../../client/canvas-calls.ts'
+import type { ApiAnswer } from '../../api/api.ts'
 import { withoutControls } from '../../printable.ts'
 import { spendingText } from '../../usd.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
@@ -31,18 +31,19 @@ function readDays(text: string): number {
   throw new InvalidArgumentError(`It must be a whole number from 1 to ${DAYS_MAX}.`)
 }
 
-type Sum = PlatformUsageView['total']
-type Day = PlatformUsageView['days'][number]
-type WorkspaceSum = PlatformUsageView['workspaces'][number]
+type PlatformUsage = ApiAnswer<'GET /usage'>
+type Sum = PlatformUsage['total']
+type Day = PlatformUsage['days'][number]
+type WorkspaceSum = PlatformUsage['workspaces'][number]
 
 async function usage(context: CommandContext, workspace: string | undefined, days: number): Promise<void> {
   const client = context.platform()
   if (workspace === undefined) {
-    const report = await client.platformUsage(days)
+    const report = await client.call('GET /usage', { days })
     return await context.show(withToday(report), () => renderPlatform(context, report, days))
   }
   const { id, name } = await client.call('GET /workspaces/{id}', { id: await resolveWorkspaceId(client, workspace) })
-  const report = await client.workspaceUsage(id, { days, messages: 0 })
+  const report = await client.call('GET /workspaces/{id}/usage', { id, days, messages: 0 })
   const { messages: _none, ...shown } = report
   await context.show({ workspace_id: id, name, ...withToday(shown) }, () => {
     const head = `${withoutControls(name)}: ${headOf(report, days)}`
@@ -53,14 +54,14 @@ async function usage(context: CommandContext, workspace: string | undefined, day
 /** A turn that uses no model, as one of exec or mock, has no usage. */
 const NO_TURNS = 'No turn of a model agent has ended in this time.'
 
-function renderPlatform({ table }: CommandContext, report: PlatformUsageView, days: number): string {
+function renderPlatform({ table }: CommandContext, report: PlatformUsage, days: number): string {
   const parts = [headOf(report, days), table(report.days, DAY_COLUMNS, NO_TURNS)]
   if (report.workspaces.length > 0) parts.push(table(report.workspaces, WORKSPACE_COLUMNS, ''))
   return parts.join('\n')
 }
 
 /** `today $0.12 (3 turns); last 7 days $1.90 (40 turns); days begin at 00:00 UTC`. */
-const headOf = ({ days, total }: Pick<WorkspaceUsageView, 'days' | 'total'>, wanted: number): string => {
+const headOf = ({ days, total }: Pick<PlatformUsage, 'days' | 'total'>, wanted: number): string => {
   const period = wanted === 1 ? '' : `; last ${wanted} days ${costText(total)} (${turnsText(total)})`
   const today = todayOf(days)
   const spent = today === undefined ? '$0.00 (no turns)' : `${costText(today)} (${turnsText(today)})`

@@ -1,5 +1,6 @@
 /** Follows the event log of a workspace from a number on, each entry once, through restarts of the platform. */
-import type { ActivityView, PlatformClient } from '../../client/platform-client.ts'
+import type { PlatformClient } from '../../client/platform-client.ts'
+import type { ActivityView } from '../../client/views.ts'
 import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import { sleep } from '../../wait.ts'

@@ -5,6 +5,7 @@
  */
 import type { PlatformClient } from '../../client/platform-client.ts'
 import { type RetryOptions, withRetries } from '../../client/retry.ts'
+import { readStory } from '../../client/story.ts'
 import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import { isFinal, isInterrupted, type Message, type Task } from '../../protocol/a2a.ts'
@@ -173,7 +174,7 @@ async function hasEnded(platform: PlatformClient, { id, status }: Task): Promise
 
 async function isRunning(platform: PlatformClient, taskId: string): Promise<boolean> {
   try {
-    const { task_state: state, steps } = await platform.story(taskId)
+    const { task_state: state, steps } = await readStory(platform, taskId)
     // The answer may have come since the task was read: then the turn goes on.
     return state !== 'TASK_STATE_AUTH_REQUIRED' || steps.at(-1)?.type === 'running'
   } catch (thrown) {

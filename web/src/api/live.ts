@@ -3,7 +3,7 @@
  * one workspace opens a second socket with `useWorkspaceEvents` and continues from its last number after a reconnect.
  */
 import { useEffect, useRef, useSyncExternalStore } from 'react'
-import type { ActivityView } from '../../../src/client/platform-client.ts'
+import type { ActivityView } from '../../../src/client/views.ts'
 import { type LiveMessage, type LiveState, openLiveSocket } from './live-socket.ts'
 import { applyPlatformMessages } from './platform-changes.ts'
 import { forgetSession, keys, queryClient, type WorkspaceMap } from './queries.ts'

@@ -1,8 +1,7 @@
 /** The caches of the page: their keys, and the hooks that read them. Live events update them (`live.ts`). */
 import { QueryCache, QueryClient, queryOptions, useQuery } from '@tanstack/react-query'
 import { createContext, use, useMemo } from 'react'
-import type { OpenDelegationView } from '../../../src/client/canvas-calls.ts'
-import type { MeView } from '../../../src/client/views.ts'
+import type { MeView, OpenDelegationView } from '../../../src/client/views.ts'
 import { listWorkspaces } from '../../../src/client/workspaces.ts'
 import { client, isLoggedOut } from './client.ts'
 import { keepOnlyFor } from './kept-for.ts'
@@ -105,7 +104,7 @@ export function useOpenDelegations(): readonly OpenDelegationView[] {
   const may = useMay()
   const { data = NO_DELEGATIONS } = useQuery({
     queryKey: keys.wires,
-    queryFn: () => client.listOpenDelegations(),
+    queryFn: async () => (await client.call('GET /delegations/open')).delegations,
     enabled: may('dead-letter.read'),
   })
   return data

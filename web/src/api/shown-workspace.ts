@@ -1,6 +1,5 @@
 /** A workspace as the page shows it: with the names of the workspaces that it waits for. */
-import type { OpenDelegationView } from '../../../src/client/canvas-calls.ts'
-import type { WorkspaceSummary } from '../../../src/client/views.ts'
+import type { OpenDelegationView, WorkspaceSummary } from '../../../src/client/views.ts'
 
 export interface ShownWorkspace extends WorkspaceSummary {
   /** It has asked them, and they have not answered. */

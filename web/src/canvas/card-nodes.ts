@@ -1,6 +1,6 @@
 /** The nodes and wires of the map from the workspaces. Objects that did not change stay the same. */
 import type { Edge } from '@xyflow/react'
-import type { OpenDelegationView } from '../../../src/client/canvas-calls.ts'
+import type { OpenDelegationView } from '../../../src/client/views.ts'
 import type { WorkspaceMap } from '../api/queries.ts'
 import type { CardData, CardNode } from './card.tsx'
 import { CARD_HEIGHT, CARD_WIDTH, type CardPlace, type CardPlaces } from './layout.ts'

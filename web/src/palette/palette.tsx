@@ -1,6 +1,6 @@
 /** Ctrl-K: a field, and the workspaces and actions that match. Arrow keys choose, Enter runs. */
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react'
-import type { MessageHitView } from '../../../src/client/canvas-calls.ts'
+import type { MessageHitView } from '../../../src/client/views.ts'
 import { reasonOf } from '../api/client.ts'
 import { useMay, useWorkspaces, type WorkspaceMap } from '../api/queries.ts'
 import { goToWithFocus } from '../app/focus.ts'

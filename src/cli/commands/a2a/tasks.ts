@@ -64,7 +64,7 @@ function delegationFailure(failed: Omit<FailedDelegation, 'listPeers'>, cause?: 
 }
 
 export async function status(taskId: string, { env, out }: Terminal, clock: Clock = systemClock): Promise<void> {
-  const task = await withRetries(() => platformClientFor(env).findTask(taskId), { clock })
+  const task = await withRetries(() => platformClientFor(env).call('GET /tasks/{id}', { id: taskId }), { clock })
   const text = replyText(task)
   out(`${taskStateText(task.status.state)}\n${text === '' ? '' : `${text}\n`}`)
 }

@@ -1,7 +1,7 @@
 /** What happened to one message, in sentences, with its attempts, times and cost. The same as `molecule explain`. */
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import type { StoryView } from '../../../../src/client/platform-client.ts'
+import { readStory, type StoryView } from '../../../../src/client/story.ts'
 import { client } from '../../api/client.ts'
 import { keys } from '../../api/queries.ts'
 import { CopyButton } from '../../ui/code-block.tsx'
@@ -19,11 +19,11 @@ export function StoryPane({ workspaceId, taskId }: { readonly workspaceId: strin
   useRefreshOnChange(workspaceId, 'story', 'usage of messages')
   const story = useQuery({
     queryKey: keys.workspace(workspaceId, 'story', taskId),
-    queryFn: () => client.story(taskId),
+    queryFn: () => readStory(client, taskId),
   })
   const usage = useQuery({
     queryKey: keys.workspace(workspaceId, 'usage of messages'),
-    queryFn: () => client.workspaceUsage(workspaceId, USAGE_QUERY),
+    queryFn: () => client.call('GET /workspaces/{id}/usage', { id: workspaceId, ...USAGE_QUERY }),
   })
   if (story.data === undefined)
     return story.error ? <ReadFailure error={story.error} onRetry={() => story.refetch()} /> : <Loading />

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ActivityView } from '../../../../src/client/platform-client.ts'
+import type { ActivityView } from '../../../../src/client/views.ts'
 import { buildTurns } from './timeline.ts'
 
 const at = (seconds: number) => new Date(Date.UTC(2026, 10, 12, 13, 52, seconds)).toISOString()

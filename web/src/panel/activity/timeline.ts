@@ -2,7 +2,7 @@
  * Turns the entries of a workspace's log into turns and their steps, as people read them. Each start of a tool is joined
  * with its end. Entries come in the order of the log; turns are returned with the last changed first.
  */
-import type { ActivityView } from '../../../../src/client/platform-client.ts'
+import type { ActivityView } from '../../../../src/client/views.ts'
 import { beginSentence, plainReason } from '../../ui/sentence.ts'
 
 export type StepKind = 'message' | 'command' | 'file' | 'tool' | 'delegation' | 'wait' | 'note'

@@ -2,6 +2,7 @@
 
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { readStory } from '../../../../src/client/story.ts'
 import { printable } from '../../../../src/printable.ts'
 import { client } from '../../api/client.ts'
 import { keys } from '../../api/queries.ts'
@@ -71,7 +72,7 @@ export function TurnTimeline({ workspaceId, turn, title, filter, isChosen, onCho
 function TurnTitle({ taskId, title }: { readonly taskId: string; readonly title: string | undefined }) {
   const { data } = useQuery({
     queryKey: keys.workspace('', 'title', taskId),
-    queryFn: async () => (await client.story(taskId)).text,
+    queryFn: async () => (await readStory(client, taskId)).text,
     enabled: title === undefined,
     staleTime: Number.POSITIVE_INFINITY,
   })
@@ -137,7 +138,7 @@ function StepLink({ step: { taskId, kind } }: { readonly step: Step }) {
 function TaskLink({ taskId }: { readonly taskId: string }) {
   const { data } = useQuery({
     queryKey: keys.workspace('', 'place', taskId),
-    queryFn: async () => (await client.story(taskId)).workspace_id,
+    queryFn: async () => (await readStory(client, taskId)).workspace_id,
     staleTime: Number.POSITIVE_INFINITY,
     retry: false,
   })

@@ -1,7 +1,7 @@
 /** The log of a workspace: its newest page, older pages on demand, and every later entry live. */
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { ActivityView } from '../../../../src/client/platform-client.ts'
+import type { ActivityView } from '../../../../src/client/views.ts'
 import { client } from '../../api/client.ts'
 import { useWorkspaceEvents } from '../../api/live.ts'
 import { keys } from '../../api/queries.ts'
@@ -25,12 +25,12 @@ export function useActivityLog(workspaceId: string): ActivityLog {
   const query = useInfiniteQuery({
     queryKey: keys.workspace(workspaceId, 'activity'),
     queryFn: ({ pageParam }) =>
-      client.activity(workspaceId, {
-        since: 0,
+      client.call('GET /workspaces/{id}/activity', {
+        id: workspaceId,
         limit: ENTRIES_PER_PAGE,
         newest: true,
         titles: true,
-        ...(pageParam !== undefined && { before: pageParam }),
+        before: pageParam,
       }),
     initialPageParam: undefined as number | undefined,
     // An empty page is the end: the log is kept for some days only.

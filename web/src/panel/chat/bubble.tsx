@@ -7,8 +7,8 @@ import { sizeText } from './attachments.ts'
 const SHOWN_CHARACTERS = 2000
 
 interface BubbleFile {
-  readonly name?: string
-  readonly bytes?: number
+  readonly name?: string | undefined
+  readonly bytes?: number | undefined
 }
 
 export function Bubble({ text, files }: { readonly text: string; readonly files: readonly BubbleFile[] }) {

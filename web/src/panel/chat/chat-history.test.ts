@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ChatView } from '../../../../src/client/canvas-calls.ts'
+import type { ChatView } from '../../../../src/client/views.ts'
 import {
   applyEvents,
   type ChatMessageView,

@@ -3,8 +3,7 @@
  * number of the log at which it was read, and an event with a lower number is already in it. So nothing is shown twice,
  * and a page that was reloaded shows the same as one that was open all the time.
  */
-import type { ChatView } from '../../../../src/client/canvas-calls.ts'
-import type { ActivityView } from '../../../../src/client/platform-client.ts'
+import type { ActivityView, ChatView } from '../../../../src/client/views.ts'
 
 export type ChatMessageView = ChatView['messages'][number]
 export type ChatToolView = ChatMessageView['tools'][number]

@@ -1,7 +1,7 @@
 /** The tab Chat: the conversations of a workspace, one of them open, and the composer. */
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
-import type { ConversationView } from '../../../../src/client/canvas-calls.ts'
+import type { ConversationView } from '../../../../src/client/views.ts'
 import { reasonOf } from '../../api/client.ts'
 import { keys, useMay } from '../../api/queries.ts'
 import { goTo, usePlace, writePlace } from '../../app/route.ts'

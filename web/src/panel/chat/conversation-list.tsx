@@ -1,6 +1,6 @@
 /** All conversations of a workspace, with a search over every stored message and answer. */
 import { type KeyboardEvent, useState } from 'react'
-import type { ConversationView, MessageHitView } from '../../../../src/client/canvas-calls.ts'
+import type { ConversationView, MessageHitView } from '../../../../src/client/views.ts'
 import { reasonOf } from '../../api/client.ts'
 import { Button } from '../../ui/button.tsx'
 import { classNames } from '../../ui/class-names.ts'

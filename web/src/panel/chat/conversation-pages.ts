@@ -1,5 +1,4 @@
 /** Reads the pages of one conversation into the cache of the page. */
-import type { ChatView, ChatViewQuery } from '../../../../src/client/canvas-calls.ts'
 import { MoleculeError } from '../../../../src/errors.ts'
 import { client } from '../../api/client.ts'
 import { keys, queryClient } from '../../api/queries.ts'
@@ -33,7 +32,8 @@ export interface ConversationPages {
 
 export function conversationPages(workspaceId: string, conversation: string): ConversationPages {
   const key = keys.workspace(workspaceId, 'chat', conversation)
-  const read = (query: ChatViewQuery): Promise<ChatView> => client.readConversation(workspaceId, conversation, query)
+  const read = (query: { readonly limit: number; readonly before?: number; readonly at?: string }) =>
+    client.call('GET /workspaces/{id}/conversations/{conversation}', { id: workspaceId, conversation, ...query })
   const get = () => queryClient.getQueryData<ChatHistory>(key)
   const readAnew = async () => withNewest(undefined, await read({ limit: PAGE_MESSAGES }))
   /** A running message may be far before the newest, with many queued behind it. */

@@ -1,7 +1,6 @@
 /** One conversation: its messages with their answers, what waits for a person, and the composer. */
 import { useEffect, useRef } from 'react'
-import type { ConversationView } from '../../../../src/client/canvas-calls.ts'
-import type { WorkspaceSummary } from '../../../../src/client/views.ts'
+import type { ConversationView, WorkspaceSummary } from '../../../../src/client/views.ts'
 import { reasonOf } from '../../api/client.ts'
 import { useLiveState } from '../../api/live.ts'
 import { useMay } from '../../api/queries.ts'

@@ -1,5 +1,5 @@
 /** The messages that a search has found, the newest first. A click opens the conversation at the message. */
-import type { MessageHitView } from '../../../../src/client/canvas-calls.ts'
+import type { MessageHitView } from '../../../../src/client/views.ts'
 import { printableName } from '../../../../src/printable.ts'
 import { reasonOf } from '../../api/client.ts'
 import type { PagePlace } from '../../app/route.ts'

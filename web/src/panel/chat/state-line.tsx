@@ -1,6 +1,7 @@
 /** The state of a message under it, with what a person may do about it: Run again, Cancel, Why. */
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Fragment, type ReactNode, useState } from 'react'
+import { readStory } from '../../../../src/client/story.ts'
 import { client, reasonOf } from '../../api/client.ts'
 import { keys, useMay } from '../../api/queries.ts'
 import { classNames } from '../../ui/class-names.ts'
@@ -131,7 +132,7 @@ async function runAgain(entry: ChatEntry, workspaceId: string): Promise<void> {
 function Story({ entry, workspaceId }: { readonly entry: ChatEntry; readonly workspaceId: string }) {
   const { data: story, error } = useQuery({
     queryKey: keys.workspace(workspaceId, 'story', entry.id),
-    queryFn: () => client.story(entry.id),
+    queryFn: () => readStory(client, entry.id),
     staleTime: 0,
   })
   const { detail } = entry

@@ -1,5 +1,5 @@
 /** The order of what a conversation shows: its messages, and where they fall, messages of agents and schedules. Pure. */
-import type { ConversationView } from '../../../../src/client/canvas-calls.ts'
+import type { ConversationView } from '../../../../src/client/views.ts'
 import { type ChatEntry, type ChatHistory, isOpen } from './chat-history.ts'
 import type { UnsentMessage } from './outgoing.ts'
 

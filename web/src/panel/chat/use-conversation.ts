@@ -5,7 +5,7 @@
  */
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo, useRef } from 'react'
-import type { ActivityView } from '../../../../src/client/platform-client.ts'
+import type { ActivityView } from '../../../../src/client/views.ts'
 import { useLiveState, useWorkspaceEvents } from '../../api/live.ts'
 import { applyEvents, type ChatHistory, entryAt } from './chat-history.ts'
 import { type ConversationPages, conversationPages } from './conversation-pages.ts'

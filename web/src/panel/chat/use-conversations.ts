@@ -1,11 +1,12 @@
 /** The conversations of a workspace, the last changed first. */
 import { type InfiniteData, useInfiniteQuery } from '@tanstack/react-query'
-import type { ConversationView } from '../../../../src/client/canvas-calls.ts'
+import type { ApiAnswer } from '../../../../src/api/api.ts'
+import type { ConversationView } from '../../../../src/client/views.ts'
 import { client } from '../../api/client.ts'
 import { keys, queryClient } from '../../api/queries.ts'
 import type { ChatHistory } from './chat-history.ts'
 
-type ConversationsPage = Awaited<ReturnType<typeof client.listConversations>>
+type ConversationsPage = ApiAnswer<'GET /workspaces/{id}/conversations'>
 
 const LISTED_MAX = 50
 const PAGES_MAX = 40
@@ -23,11 +24,8 @@ export function useConversations(workspaceId: string): ConversationsQueryState {
   const query = useInfiniteQuery({
     queryKey: keys.workspace(workspaceId, 'conversations', ''),
     queryFn: ({ pageParam }) =>
-      client.listConversations(workspaceId, {
-        limit: LISTED_MAX,
-        ...(pageParam !== '' && { after: pageParam }),
-      }),
-    initialPageParam: '',
+      client.call('GET /workspaces/{id}/conversations', { id: workspaceId, limit: LISTED_MAX, after: pageParam }),
+    initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next }) => next,
     maxPages: PAGES_MAX,
   })

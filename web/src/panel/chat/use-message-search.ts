@@ -1,7 +1,7 @@
 /** The search over every stored message. The platform reads a part at a time: the next part is asked for on its own. */
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
-import type { MessageHitView } from '../../../../src/client/canvas-calls.ts'
+import type { MessageHitView } from '../../../../src/client/views.ts'
 import { client } from '../../api/client.ts'
 import { keys, useMay } from '../../api/queries.ts'
 
@@ -27,13 +27,8 @@ export function useMessageSearch(typed: string, workspaceId?: string): FoundMess
   const query = useInfiniteQuery({
     queryKey: keys.workspace(workspaceId ?? '', 'found', search),
     queryFn: ({ pageParam }) =>
-      client.searchMessages({
-        search,
-        limit: HITS_PER_PAGE,
-        ...(workspaceId !== undefined && { workspace_id: workspaceId }),
-        ...(pageParam !== '' && { after: pageParam }),
-      }),
-    initialPageParam: '',
+      client.call('GET /messages', { search, limit: HITS_PER_PAGE, workspace_id: workspaceId, after: pageParam }),
+    initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next }) => next,
     enabled: search !== '' && may('activity.read'),
     placeholderData: keepPreviousData,

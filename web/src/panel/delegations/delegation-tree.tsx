@@ -1,6 +1,6 @@
 /** One tree: the first message with its budget, and below it every task that it led to, each under its parent. */
 import type { CSSProperties } from 'react'
-import type { DelegationsView } from '../../../../src/client/canvas-calls.ts'
+import type { DelegationTreeView } from '../../../../src/client/views.ts'
 import { client } from '../../api/client.ts'
 import { useMay } from '../../api/queries.ts'
 import { writePlace } from '../../app/route.ts'
@@ -14,7 +14,6 @@ import { refresh, usePanelAction } from '../refresh.ts'
 import { isOpenState, stateLook } from './task-state.ts'
 import { DEPTH_SHOWN_MAX, type TreeLine, treeLines } from './tree-lines.ts'
 
-export type DelegationTreeView = DelegationsView['trees'][number]
 type DelegatedTaskView = DelegationTreeView['tasks'][number]
 
 export interface DelegationTreeProps {

@@ -1,5 +1,6 @@
 /** The delegations in which the workspace takes part: one tree for each first message, with state, time and cost. */
 import { useInfiniteQuery } from '@tanstack/react-query'
+import type { DelegationTreeView } from '../../../../src/client/views.ts'
 import { client } from '../../api/client.ts'
 import { keys } from '../../api/queries.ts'
 import { Button } from '../../ui/button.tsx'
@@ -7,15 +8,14 @@ import { EmptyState, Loading } from '../../ui/empty-state.tsx'
 import { ReadFailure } from '../../ui/section.tsx'
 import { useRefreshOnChange } from '../refresh.ts'
 import type { TabProps } from '../tab.ts'
-import { DelegationTree, type DelegationTreeView } from './delegation-tree.tsx'
+import { DelegationTree } from './delegation-tree.tsx'
 import { isOpenState } from './task-state.ts'
 
 export function Delegations({ workspace }: TabProps) {
   useRefreshOnChange(workspace.id, 'delegations')
   const query = useInfiniteQuery({
     queryKey: keys.workspace(workspace.id, 'delegations'),
-    queryFn: ({ pageParam }) =>
-      client.listDelegations(workspace.id, pageParam === undefined ? {} : { after: pageParam }),
+    queryFn: ({ pageParam }) => client.call('GET /workspaces/{id}/delegations', { id: workspace.id, after: pageParam }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next }) => next,
   })

@@ -1,5 +1,5 @@
 /** Days of usage for a chart: every day of the range, also those without turns. Days are UTC, as the platform counts. */
-import type { WorkspaceUsageView } from '../../../../src/client/canvas-calls.ts'
+import type { WorkspaceUsageView } from '../../../../src/client/views.ts'
 
 export type UsageSumView = WorkspaceUsageView['total']
 

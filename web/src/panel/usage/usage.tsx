@@ -1,7 +1,7 @@
 /** What a workspace used: tokens and cost by day as a chart, by conversation, and beside all other workspaces. */
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { WorkspaceUsageView } from '../../../../src/client/canvas-calls.ts'
+import type { WorkspaceUsageView } from '../../../../src/client/views.ts'
 import { client } from '../../api/client.ts'
 import { keys, useMay, useWorkspaces } from '../../api/queries.ts'
 import { writePlace } from '../../app/route.ts'
@@ -30,7 +30,7 @@ export function Usage({ workspace }: TabProps) {
   useRefreshOnChange(workspace.id, 'usage')
   const usage = useQuery({
     queryKey: keys.workspace(workspace.id, 'usage', days),
-    queryFn: () => client.workspaceUsage(workspace.id, { days, messages: ROWS_READ }),
+    queryFn: () => client.call('GET /workspaces/{id}/usage', { id: workspace.id, days, messages: ROWS_READ }),
     placeholderData: (before) => before,
   })
   if (usage.data === undefined)
@@ -70,7 +70,7 @@ interface ByConversationProps {
 function ByConversation({ workspaceId, total, conversations }: ByConversationProps) {
   const { data } = useQuery({
     queryKey: keys.workspace(workspaceId, 'usage', 'titles'),
-    queryFn: () => client.listConversations(workspaceId, { limit: ROWS_READ }),
+    queryFn: () => client.call('GET /workspaces/{id}/conversations', { id: workspaceId, limit: ROWS_READ }),
   })
   const titles = new Map(data?.conversations.map(({ id, title }) => [id, title]))
   const rows = conversations.map((each) => ({
@@ -119,7 +119,7 @@ function ByWorkspace({ workspaceId, days }: { readonly workspaceId: string; read
   const isAllowed = may('dead-letter.read')
   const { data } = useQuery({
     queryKey: keys.workspace(workspaceId, 'usage', 'all', days),
-    queryFn: () => client.platformUsage(days),
+    queryFn: () => client.call('GET /usage', { days }),
     enabled: isAllowed,
     placeholderData: (before) => before,
   })
