@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ActivityView, PlatformClient } from '../../client/platform-client.ts'
+import type { PlatformClient } from '../../client/platform-client.ts'
+import type { ActivityView } from '../../client/views.ts'
 import { systemClock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import { type ChatNews, createToldMessages, followNews } from './conversation-news.ts'
