@@ -34,6 +34,8 @@ export const layerTable = {
         'src/protocol',
         // How long usage is kept.
         'src/inbox/readers.ts',
+        // The limits of a memory and of a search.
+        'src/workspaces/memories.ts',
         'src/workspaces/tokens.ts',
         'src/workspaces/workspace.ts',
       ],

@@ -4,13 +4,19 @@
  */
 import type { z } from 'zod'
 import { activityEndpoints } from './activity.ts'
+import { bridgeEndpoints } from './bridges.ts'
 import { browserEndpoints } from './browser.ts'
+import { channelEndpoints } from './channels.ts'
 import { conversationEndpoints } from './conversations.ts'
 import type { Frozen, PathParameter, RawAnswer } from './endpoint.ts'
 import { fileEndpoints } from './files.ts'
+import { mcpEndpoints } from './mcp.ts'
+import { memoryEndpoints } from './memories.ts'
+import { needEndpoints } from './needs.ts'
 import { platformEndpoints } from './platform.ts'
 import { registryEndpoints } from './registry.ts'
 import { ruleEndpoints } from './rules.ts'
+import { scheduleEndpoints } from './schedules.ts'
 import { taskEndpoints } from './tasks.ts'
 import { tokenEndpoints } from './tokens.ts'
 import { usageEndpoints } from './usage.ts'
@@ -18,12 +24,18 @@ import { workspaceEndpoints } from './workspaces.ts'
 
 export const ENDPOINTS = [
   ...activityEndpoints,
+  ...bridgeEndpoints,
   ...browserEndpoints,
+  ...channelEndpoints,
   ...conversationEndpoints,
   ...fileEndpoints,
+  ...mcpEndpoints,
+  ...memoryEndpoints,
+  ...needEndpoints,
   ...platformEndpoints,
   ...registryEndpoints,
   ...ruleEndpoints,
+  ...scheduleEndpoints,
   ...taskEndpoints,
   ...tokenEndpoints,
   ...usageEndpoints,

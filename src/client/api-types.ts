@@ -70,63 +70,6 @@ export interface ApiAnswers {
     }[]
     readonly truncated: boolean
   }
-  /** Create a workspace; dry_run=true only checks the body. */
-  readonly 'POST /workspaces': {
-    readonly id: string
-    readonly name: string
-    readonly role: string
-    readonly runtime: string
-    readonly status: 'provisioning' | 'online' | 'needs_login' | 'degraded' | 'offline' | 'paused' | 'failed'
-    readonly status_reason?: string
-    /** What does not work with the program of its agent. Absent: all works. */
-    readonly limits?: readonly string[]
-    readonly queue_depth?: number
-    readonly running?: number
-    readonly current_task?: string | null
-    /** When the oldest running turn began. */
-    readonly current_since?: string
-    readonly last_answered_at?: string
-    /** Since midnight UTC. */
-    readonly today?: {
-      readonly turns: number
-      /** Turns that reported no cost. */
-      readonly unknown_turns: number
-      /** Null where no turn reported a cost. */
-      readonly cost_usd: number | null
-    }
-    readonly needs_you?: {
-      readonly count: number
-      /** The most urgent thing. */
-      readonly reason: string
-    } | null
-    readonly status_text?: string
-    readonly status_text_at?: string | null
-    readonly model?: string
-    readonly parent_id?: string | null
-    readonly tier: number
-    readonly max_concurrent_tasks: number
-    readonly max_attempts: number
-    readonly working_dir?: string
-    readonly permission?: 'ask' | 'allowed_tools' | 'bypass'
-    readonly team?: string
-    readonly runtime_config?: Readonly<Record<string, unknown>>
-    readonly created_at: string
-    /** The token of the bridge; it is only in this answer. */
-    readonly auth_token?: string
-    /** The command that runs the bridge, with its token. */
-    readonly connect?: string
-    /** Settings that have no effect, and a name that is taken. */
-    readonly warnings?: readonly string[]
-  } | {
-    /** Whether the backend could run with these settings. */
-    readonly ok: boolean
-    /** Why it could not. */
-    readonly reason?: string
-    /** What does not work with the program that was found. */
-    readonly limits?: readonly string[]
-    /** What the owner should know about the settings. */
-    readonly warnings: readonly string[]
-  }
   /** The workspaces that the token reaches; "limit" (100, at most 1,000) and "after" read a page. */
   readonly 'GET /workspaces': {
     readonly workspaces: readonly {
@@ -214,66 +157,9 @@ export interface ApiAnswers {
     readonly runtime_config?: Readonly<Record<string, unknown>>
     readonly created_at: string
   }
-  /** Change a workspace; a field that is absent stays as it is; dry_run=true only checks the body. */
-  readonly 'PATCH /workspaces/{id}': {
-    readonly id: string
-    readonly name: string
-    readonly role: string
-    readonly runtime: string
-    readonly status: 'provisioning' | 'online' | 'needs_login' | 'degraded' | 'offline' | 'paused' | 'failed'
-    readonly status_reason?: string
-    /** What does not work with the program of its agent. Absent: all works. */
-    readonly limits?: readonly string[]
-    readonly queue_depth?: number
-    readonly running?: number
-    readonly current_task?: string | null
-    /** When the oldest running turn began. */
-    readonly current_since?: string
-    readonly last_answered_at?: string
-    /** Since midnight UTC. */
-    readonly today?: {
-      readonly turns: number
-      /** Turns that reported no cost. */
-      readonly unknown_turns: number
-      /** Null where no turn reported a cost. */
-      readonly cost_usd: number | null
-    }
-    readonly needs_you?: {
-      readonly count: number
-      /** The most urgent thing. */
-      readonly reason: string
-    } | null
-    readonly status_text?: string
-    readonly status_text_at?: string | null
-    readonly model?: string
-    readonly parent_id?: string | null
-    readonly tier: number
-    readonly max_concurrent_tasks: number
-    readonly max_attempts: number
-    readonly working_dir?: string
-    readonly permission?: 'ask' | 'allowed_tools' | 'bypass'
-    readonly team?: string
-    readonly runtime_config?: Readonly<Record<string, unknown>>
-    readonly created_at: string
-  } | {
-    /** Whether the backend could run with these settings. */
-    readonly ok: boolean
-    /** Why it could not. */
-    readonly reason?: string
-    /** What does not work with the program that was found. */
-    readonly limits?: readonly string[]
-    /** What the owner should know about the settings. */
-    readonly warnings: readonly string[]
-  }
-  /** Delete a workspace; needs confirm=<its name or id> in the query, and cascade=true for those below it. */
-  readonly 'DELETE /workspaces/{id}': {
-    readonly deleted: readonly string[]
-  }
   /** A new token for the bridge of an external workspace, and the command that uses it; earlier tokens stay valid. */
   readonly 'POST /workspaces/{id}/connect-command': {
-    /** The token of the bridge; it is only in this answer. */
     readonly auth_token: string
-    /** The command that runs the bridge, with its token. */
     readonly connect: string
     readonly earlier_tokens: readonly {
       readonly id: string
@@ -352,113 +238,37 @@ export interface ApiAnswers {
   }
   /** End a pause. */
   readonly 'POST /workspaces/{id}/resume': ApiAnswers['GET /workspaces/{id}']
-  /** The files of the configuration folder. */
-  readonly 'GET /workspaces/{id}/files': {
-    readonly files: readonly {
-      readonly path: string
-      readonly size: number
-      readonly modified_at: string
-    }[]
-    /** There may be more files than are listed. */
-    readonly truncated: boolean
+  /** Wait for messages to run, each with its brief; the call names the leases that the bridge holds. */
+  readonly 'POST /workspaces/{id}/inbox/lease': {
+    readonly handouts: readonly unknown[]
   }
-  /** Write a file; the raw body is its content; dry_run=true only checks it; If-Match refuses when the file has another ETag. */
-  readonly 'PUT /workspaces/{id}/files/{path}': {
-    readonly path: string
-    readonly size: number
-    /** Whether the backend could run with these settings. */
-    readonly ok?: boolean
-    /** Why it could not. */
-    readonly reason?: string
-    /** What does not work with the program that was found. */
-    readonly limits?: readonly string[]
-    /** What the owner should know about the settings. */
-    readonly warnings?: readonly string[]
+  /** The turn of a lease begins. */
+  readonly 'POST /workspaces/{id}/inbox/begin': {
+    readonly standing: 'held' | 'stop' | 'stale'
   }
-  /** Register a workspace that runs elsewhere. */
-  readonly 'POST /registry/register': {
-    readonly id: string
-    readonly status: 'provisioning' | 'online' | 'needs_login' | 'degraded' | 'offline' | 'paused' | 'failed'
-    readonly status_reason: string | null
-    readonly queue_depth: number
-    /** When to send the next heartbeat. */
-    readonly heartbeat_seconds: number
+  /** Renew leases. */
+  readonly 'POST /workspaces/{id}/inbox/extend': {
+    /** In the order of the keys. */
+    readonly standings: readonly ('held' | 'stop' | 'stale')[]
+    /** Whether the turn waits for another agent or a person. */
+    readonly waiting: readonly boolean[]
   }
-  /** Report that it still runs, and its state. */
-  readonly 'POST /registry/heartbeat': ApiAnswers['POST /registry/register']
-  /** The address of a workspace. */
-  readonly 'GET /registry/discover/{id}': {
-    readonly id: string
-    readonly name: string
-    readonly role: string
-    readonly runtime: string
-    readonly status: 'provisioning' | 'online' | 'needs_login' | 'degraded' | 'offline' | 'paused' | 'failed'
-    readonly status_reason: string | null
-    readonly parent_id: string | null
-    /** Where its A2A messages are sent. */
-    readonly url: string
-    /** Where its A2A card is read. */
-    readonly card_url: string
+  /** Append events of a running turn. */
+  readonly 'POST /workspaces/{id}/inbox/append': ApiAnswers['POST /workspaces/{id}/inbox/begin']
+  /** Close a lease with its outcome. */
+  readonly 'POST /workspaces/{id}/inbox/settle': {
+    /** "stale": this result is not the reply. */
+    readonly answer: 'settled' | 'stale'
   }
-  /** The workspaces that this workspace may talk to. */
-  readonly 'GET /registry/{id}/peers': {
-    readonly peers: readonly {
-      readonly id: string
-      readonly name: string
-      readonly role: string
-      readonly runtime: string
-      readonly status: 'provisioning' | 'online' | 'needs_login' | 'degraded' | 'offline' | 'paused' | 'failed'
-      readonly status_reason: string | null
-      readonly parent_id: string | null
-      /** Where its A2A messages are sent. */
-      readonly url: string
-      /** Where its A2A card is read. */
-      readonly card_url: string
-    }[]
+  /** A turn waits and gives up its slot. */
+  readonly 'POST /workspaces/{id}/inbox/suspend': {
+    /** "refused": too many turns wait. */
+    readonly standing: 'held' | 'stop' | 'stale' | 'refused'
   }
-  /** Activity after the number "since" and before the number "before"; "type" and "limit" filter, newest=true reads the last entries, titles=true adds the first words of each task. */
-  readonly 'GET /workspaces/{id}/activity': {
-    readonly activity: readonly {
-      /** Its number in the log. Entries that were stored together share one. */
-      readonly seq: number
-      readonly at: string
-      readonly task_id?: string
-      /** status, reply, partial, retry, late, tool, progress, artifact, permission, rule, delegated, text (a piece of a reply, in live events only), or the type of a note. */
-      readonly type: string
-      readonly state?: string
-      /** Of a tool, or of the workspace that was delegated to. */
-      readonly name?: string
-      /** What exactly a tool does; the task of a delegation; the pattern of a rule, or of what a rule allowed. */
-      readonly subject?: string
-      /** Of a tool that has ended: the files that it changed, where the agent reports them. */
-      readonly diffs?: readonly {
-        readonly path: string
-        /** Unified text. */
-        readonly diff: string
-      }[]
-      readonly text?: string
-      /** The author of a note, the person who answered a permission ask, or the maker of the rule that did. */
-      readonly by?: string
-      /** Of the answer to a permission ask. */
-      readonly principal?: string
-      /** Of the answer to a permission ask. */
-      readonly door?: string
-    }[]
-    /** The "since" of the next page; unchanged when nothing is new. */
-    readonly next: number
-    /** Absent where nothing was found. */
-    readonly first?: number
-    /** The first words of the message of each task. */
-    readonly titles?: Readonly<Record<string, string>>
-  }
-  /** Add a note to the activity. */
-  readonly 'POST /workspaces/{id}/activity': {
-    readonly seq: number
-  }
-  /** Set the status line of a workspace; an empty text removes it. */
-  readonly 'PUT /workspaces/{id}/status': {
-    readonly status_text: string
-  }
+  /** The wait of a turn is over. */
+  readonly 'POST /workspaces/{id}/inbox/resume': ApiAnswers['POST /workspaces/{id}/inbox/begin']
+  /** Ask the sender of the task a question of its turn. */
+  readonly 'POST /workspaces/{id}/inbox/ask': ApiAnswers['POST /workspaces/{id}/inbox/suspend']
   /** The conversations, the last changed first; "search" finds a text; "limit" and "after" read a page. */
   readonly 'GET /workspaces/{id}/conversations': {
     readonly conversations: readonly {
@@ -615,6 +425,55 @@ export interface ApiAnswers {
     /** There may be more, also where this page is empty. */
     readonly next?: string
   }
+  /** The messages that have failed for good, the newest first; "after" reads the next page. */
+  readonly 'GET /workspaces/{id}/dead-letters': {
+    readonly dead_letters: readonly {
+      /** Of the message. */
+      readonly id: string
+      readonly task_id: string
+      readonly context_id: string
+      readonly code: string
+      readonly reason: string
+      /** What the program printed; for admins and members. */
+      readonly detail?: string
+      /** Attempts that failed. */
+      readonly failures: number
+      /** Attempts whose worker vanished. */
+      readonly losses: number
+      readonly sender: {
+        readonly kind: 'person' | 'agent' | 'program' | 'schedule'
+        readonly id: string
+        readonly name: string
+        /** The door that the message came through, such as "http" or "discord". */
+        readonly door: string
+      }
+      readonly message: {
+        readonly messageId: string
+        readonly contextId?: string
+        readonly taskId?: string
+        readonly role: 'ROLE_USER' | 'ROLE_AGENT'
+        readonly parts: readonly {
+          readonly text?: string
+          /** Bytes as base64. */
+          readonly raw?: string
+          readonly url?: string
+          readonly data?: unknown
+          readonly mediaType?: string
+          readonly filename?: string
+          readonly metadata?: Readonly<Record<string, unknown>>
+        }[]
+        readonly metadata?: Readonly<Record<string, unknown>>
+        readonly extensions?: readonly string[]
+        readonly referenceTaskIds?: readonly string[]
+      }
+      readonly at: string
+    }[]
+    readonly next?: string
+  }
+  /** Send a dead letter again. */
+  readonly 'POST /workspaces/{id}/dead-letters/{message}/replay': {
+    readonly task_id: string
+  }
   /** Everything that waits for a person; "workspace_id" filters, "after" reads the next page. */
   readonly 'GET /needs-you': {
     readonly needs_you: readonly {
@@ -684,6 +543,11 @@ export interface ApiAnswers {
     }[]
     readonly count: number
     readonly next?: string
+  }
+  /** Decide about an answer that may not have arrived, or could not be sent: it arrived, or send it again. */
+  readonly 'POST /deliveries/{id}': {
+    readonly id: string
+    readonly decision: 'arrived' | 'resend'
   }
   /** The permissions that running turns ask for; "workspace_id" filters, "after" reads the next page. */
   readonly 'GET /pending': {
@@ -761,6 +625,13 @@ export interface ApiAnswers {
     }[]
     readonly next?: string
   }
+  /** Raise a budget that is spent to "max_cost_usd", so that its messages go on, or stop it and cancel them. */
+  readonly 'POST /budgets/{id}': {
+    readonly id: string
+    readonly decision: 'raise' | 'stop'
+    /** As it was sent. */
+    readonly max_cost_usd?: number
+  }
   /** The trees of delegations that the workspace is in, the latest first; "limit" and "after" read a page. */
   readonly 'GET /workspaces/{id}/delegations': {
     readonly trees: readonly {
@@ -802,151 +673,6 @@ export interface ApiAnswers {
       }
       /** Tasks that the caller may not see. */
       readonly hidden: number
-    }[]
-    readonly next?: string
-  }
-  /** A task by its id alone. */
-  readonly 'GET /tasks/{id}': {
-    readonly id: string
-    readonly contextId: string
-    readonly status: {
-      readonly state: 'TASK_STATE_SUBMITTED' | 'TASK_STATE_WORKING' | 'TASK_STATE_COMPLETED' | 'TASK_STATE_FAILED' | 'TASK_STATE_CANCELED' | 'TASK_STATE_INPUT_REQUIRED' | 'TASK_STATE_REJECTED' | 'TASK_STATE_AUTH_REQUIRED'
-      readonly message?: {
-        readonly messageId: string
-        readonly contextId?: string
-        readonly taskId?: string
-        readonly role: 'ROLE_USER' | 'ROLE_AGENT'
-        readonly parts: readonly {
-          readonly text?: string
-          /** Bytes as base64. */
-          readonly raw?: string
-          readonly url?: string
-          readonly data?: unknown
-          readonly mediaType?: string
-          readonly filename?: string
-          readonly metadata?: Readonly<Record<string, unknown>>
-        }[]
-        readonly metadata?: Readonly<Record<string, unknown>>
-        readonly extensions?: readonly string[]
-        readonly referenceTaskIds?: readonly string[]
-      }
-      readonly timestamp?: string
-    }
-    readonly artifacts?: readonly {
-      readonly artifactId: string
-      readonly name?: string
-      readonly description?: string
-      readonly parts: readonly {
-        readonly text?: string
-        /** Bytes as base64. */
-        readonly raw?: string
-        readonly url?: string
-        readonly data?: unknown
-        readonly mediaType?: string
-        readonly filename?: string
-        readonly metadata?: Readonly<Record<string, unknown>>
-      }[]
-      readonly metadata?: Readonly<Record<string, unknown>>
-      readonly extensions?: readonly string[]
-    }[]
-    readonly history?: readonly {
-      readonly messageId: string
-      readonly contextId?: string
-      readonly taskId?: string
-      readonly role: 'ROLE_USER' | 'ROLE_AGENT'
-      readonly parts: readonly {
-        readonly text?: string
-        /** Bytes as base64. */
-        readonly raw?: string
-        readonly url?: string
-        readonly data?: unknown
-        readonly mediaType?: string
-        readonly filename?: string
-        readonly metadata?: Readonly<Record<string, unknown>>
-      }[]
-      readonly metadata?: Readonly<Record<string, unknown>>
-      readonly extensions?: readonly string[]
-      readonly referenceTaskIds?: readonly string[]
-    }[]
-    readonly metadata?: Readonly<Record<string, unknown>>
-  }
-  /** The story of a message, found by its id, its task id or the id that its sender gave it, with its tree of delegations; "after" reads the next part. */
-  readonly 'GET /messages/{id}/story': {
-    readonly message_id: string
-    readonly task_id: string
-    readonly workspace_id: string
-    readonly context_id: string
-    readonly sender: {
-      readonly kind: string
-      readonly id: string
-      readonly name: string
-      readonly door: string
-    }
-    /** The id that the sender gave the message. */
-    readonly sender_message_id: string
-    readonly text: string
-    readonly task_state: 'TASK_STATE_SUBMITTED' | 'TASK_STATE_WORKING' | 'TASK_STATE_COMPLETED' | 'TASK_STATE_FAILED' | 'TASK_STATE_CANCELED' | 'TASK_STATE_INPUT_REQUIRED' | 'TASK_STATE_REJECTED' | 'TASK_STATE_AUTH_REQUIRED'
-    readonly steps: readonly {
-      readonly at: string
-      /** admitted, started, progress, delegated, budget, asked, permission, resumed, failed, lost, answered, ended, late, waiting, running, replayed, discarded. */
-      readonly type: string
-      readonly text: string
-    }[]
-    /** What was pushed because of the message: by a door, or to a webhook of its task. */
-    readonly deliveries: readonly {
-      readonly to: string
-      readonly state: string
-      readonly tries: number
-      readonly error?: string
-    }[]
-    /** Where the message delegated, or was delegated itself; in the first part of a story only. */
-    readonly tree?: {
-      /** Of the whole tree; for admins and members. */
-      readonly cost_usd?: number
-      readonly unknown_turns?: number
-      readonly tasks: readonly {
-        readonly task_id: string
-        readonly parent_task_id: string | null
-        readonly depth: number
-        readonly workspace_id: string
-        readonly workspace_name: string | null
-        readonly state: 'TASK_STATE_SUBMITTED' | 'TASK_STATE_WORKING' | 'TASK_STATE_COMPLETED' | 'TASK_STATE_FAILED' | 'TASK_STATE_CANCELED' | 'TASK_STATE_INPUT_REQUIRED' | 'TASK_STATE_REJECTED' | 'TASK_STATE_AUTH_REQUIRED'
-        readonly turns: number
-        readonly sent_at?: string
-        readonly started_at?: string
-        readonly ended_at?: string
-        readonly usage?: {
-          readonly turns: number
-          /** Turns that did not report all tokens. */
-          readonly unknown_turns: number
-          /** Turns that did not report their cost. */
-          readonly unknown_cost_turns: number
-          readonly input_tokens: number | null
-          readonly output_tokens: number | null
-          readonly cost_usd: number | null
-          readonly duration_ms: number | null
-        }
-        /** The first words of its message. */
-        readonly text: string
-      }[]
-      /** Of the first message; for admins and members. */
-      readonly budget?: {
-        readonly max_cost_usd: number
-        readonly cost_usd: number
-        readonly unknown_turns: number
-        readonly state: 'open' | 'asked' | 'stopped'
-        readonly task_id: string
-      }
-      /** Tasks that the caller may not see. */
-      readonly hidden: number
-    }
-    /** The budgets of messages that cover it, the outermost first; in the first part of a story only. */
-    readonly budgets?: readonly {
-      readonly max_cost_usd: number
-      readonly cost_usd: number
-      readonly unknown_turns: number
-      readonly state: 'open' | 'asked' | 'stopped'
-      readonly task_id: string
     }[]
     readonly next?: string
   }
@@ -1043,6 +769,223 @@ export interface ApiAnswers {
       readonly task_id: string
     }[]
   }
+  /** Remember a text; a summary is forgotten after 30 days. */
+  readonly 'POST /workspaces/{id}/memories': {
+    readonly id: string
+    /** In full: "workspace:<id>" or "team:<id>". */
+    readonly namespace: string
+    readonly kind: 'memory' | 'summary'
+    readonly text: string
+    /** The id of a workspace, or the name of the token of a person. */
+    readonly written_by: string
+    readonly created_at: string
+    readonly expires_at: string | null
+  }
+  /** The memories that match `query`, the best first; without it all of them, the newest first. */
+  readonly 'GET /workspaces/{id}/memories': {
+    readonly memories: readonly {
+      readonly id: string
+      /** In full: "workspace:<id>" or "team:<id>". */
+      readonly namespace: string
+      readonly kind: 'memory' | 'summary'
+      readonly text: string
+      /** The id of a workspace, or the name of the token of a person. */
+      readonly written_by: string
+      readonly created_at: string
+      readonly expires_at: string | null
+    }[]
+    /** Null on the last page, and always with `query`. */
+    readonly next: string | null
+  }
+  /** MCP: a stream of messages that no request asked for; this server has none. */
+  readonly 'GET /workspaces/{id}/mcp': {
+    readonly jsonrpc: '2.0'
+    readonly error: {
+      readonly code: number
+      readonly message: string
+    }
+    readonly id: null
+  }
+  /** MCP: the end of a session; this server has none. */
+  readonly 'DELETE /workspaces/{id}/mcp': ApiAnswers['GET /workspaces/{id}/mcp']
+  /** Send a message at times; `webhook` receives the answers, signed with the secret of this answer. */
+  readonly 'POST /workspaces/{id}/schedules': {
+    readonly id: string
+    readonly workspace_id: string
+    readonly name: string
+    readonly cron: string
+    readonly time_zone: string
+    readonly text: string
+    /** What happens to times at which no platform ran: one message later, or none. */
+    readonly missed: 'once' | 'skip'
+    readonly same_conversation: boolean
+    /** Null also for a viewer, because an address often has a key in it. */
+    readonly webhook: string | null
+    /** The team whose file made the schedule. */
+    readonly team: string | null
+    readonly paused: boolean
+    /** Null when it is paused, or when no further time follows. */
+    readonly next_at: string | null
+    /** Why the last time was left out, or why the platform paused it. */
+    readonly note: string | null
+    /** Null before the first run. */
+    readonly last: {
+      readonly at: string | null
+      readonly task_id: string
+      /** Null when the task is no longer stored. */
+      readonly state: 'TASK_STATE_SUBMITTED' | 'TASK_STATE_WORKING' | 'TASK_STATE_COMPLETED' | 'TASK_STATE_FAILED' | 'TASK_STATE_CANCELED' | 'TASK_STATE_INPUT_REQUIRED' | 'TASK_STATE_REJECTED' | 'TASK_STATE_AUTH_REQUIRED' | null
+      /** The first words of the answer. */
+      readonly text: string
+    } | null
+    readonly webhook_secret?: string
+  }
+  /** The schedules of all workspaces, or of the one that `workspace` names; `after` reads the next page. */
+  readonly 'GET /schedules': {
+    readonly schedules: readonly {
+      readonly id: string
+      readonly workspace_id: string
+      readonly name: string
+      readonly cron: string
+      readonly time_zone: string
+      readonly text: string
+      /** What happens to times at which no platform ran: one message later, or none. */
+      readonly missed: 'once' | 'skip'
+      readonly same_conversation: boolean
+      /** Null also for a viewer, because an address often has a key in it. */
+      readonly webhook: string | null
+      /** The team whose file made the schedule. */
+      readonly team: string | null
+      readonly paused: boolean
+      /** Null when it is paused, or when no further time follows. */
+      readonly next_at: string | null
+      /** Why the last time was left out, or why the platform paused it. */
+      readonly note: string | null
+      /** Null before the first run. */
+      readonly last: {
+        readonly at: string | null
+        readonly task_id: string
+        /** Null when the task is no longer stored. */
+        readonly state: 'TASK_STATE_SUBMITTED' | 'TASK_STATE_WORKING' | 'TASK_STATE_COMPLETED' | 'TASK_STATE_FAILED' | 'TASK_STATE_CANCELED' | 'TASK_STATE_INPUT_REQUIRED' | 'TASK_STATE_REJECTED' | 'TASK_STATE_AUTH_REQUIRED' | null
+        /** The first words of the answer. */
+        readonly text: string
+      } | null
+    }[]
+    readonly next?: string
+  }
+  /** Change, pause or resume a schedule. */
+  readonly 'PATCH /schedules/{schedule}': {
+    readonly id: string
+    readonly workspace_id: string
+    readonly name: string
+    readonly cron: string
+    readonly time_zone: string
+    readonly text: string
+    /** What happens to times at which no platform ran: one message later, or none. */
+    readonly missed: 'once' | 'skip'
+    readonly same_conversation: boolean
+    /** Null also for a viewer, because an address often has a key in it. */
+    readonly webhook: string | null
+    /** The team whose file made the schedule. */
+    readonly team: string | null
+    readonly paused: boolean
+    /** Null when it is paused, or when no further time follows. */
+    readonly next_at: string | null
+    /** Why the last time was left out, or why the platform paused it. */
+    readonly note: string | null
+    /** Null before the first run. */
+    readonly last: {
+      readonly at: string | null
+      readonly task_id: string
+      /** Null when the task is no longer stored. */
+      readonly state: 'TASK_STATE_SUBMITTED' | 'TASK_STATE_WORKING' | 'TASK_STATE_COMPLETED' | 'TASK_STATE_FAILED' | 'TASK_STATE_CANCELED' | 'TASK_STATE_INPUT_REQUIRED' | 'TASK_STATE_REJECTED' | 'TASK_STATE_AUTH_REQUIRED' | null
+      /** The first words of the answer. */
+      readonly text: string
+    } | null
+  }
+  /** Send the message now; refused while the last run works. */
+  readonly 'POST /schedules/{schedule}/run': ApiAnswers['POST /workspaces/{id}/dead-letters/{message}/replay']
+  /** Connect a bot of a chat service; its token is checked first and never shown again; "replace" changes a known channel. */
+  readonly 'POST /channels': {
+    readonly name: string
+    readonly kind: string
+    /** The name of the bot on the service. */
+    readonly account: string | null
+    /** Answers in direct chats, and where the bot is mentioned. */
+    readonly workspace_id: string | null
+    /** Why it does not work at the moment. */
+    readonly problem: string | null
+    readonly allowed_people: readonly string[]
+    /** Null: all places are answered. */
+    readonly allowed_places: readonly string[] | null
+    readonly allowed_bots: readonly string[]
+    readonly bindings: readonly {
+      readonly place: string
+      readonly workspace_id: string
+    }[]
+    readonly steps: readonly string[]
+  }
+  /** The chat channels with their bindings, without their tokens. */
+  readonly 'GET /channels': {
+    /** A viewer does not see who is allowed. */
+    readonly channels: readonly {
+      readonly name: string
+      readonly kind: string
+      /** The name of the bot on the service. */
+      readonly account: string | null
+      /** Answers in direct chats, and where the bot is mentioned. */
+      readonly workspace_id: string | null
+      /** Why it does not work at the moment. */
+      readonly problem: string | null
+      readonly allowed_people?: readonly string[]
+      /** Null: all places are answered. */
+      readonly allowed_places?: readonly string[] | null
+      readonly allowed_bots?: readonly string[]
+      readonly bindings: readonly {
+        readonly place: string
+        readonly workspace_id: string
+      }[]
+    }[]
+  }
+  /** Let a workspace answer every message of a chat, channel or thread. */
+  readonly 'PUT /channels/{channel}/bindings/{place}': {
+    readonly channel: string
+    readonly place: string
+    readonly workspace_id: string
+  }
+  /** The people who wrote to a bot, and how many of their messages are held. */
+  readonly 'GET /pairings': {
+    readonly pairings: readonly {
+      readonly channel: string
+      /** The id of the person on the service. */
+      readonly person: string
+      readonly name: string
+      readonly state: 'pending' | 'approved' | 'denied'
+      readonly role: 'user' | 'owner'
+      /** Null unless the pairing is pending. */
+      readonly code: string | null
+      readonly decided_by: string | null
+      /** Messages that wait for the decision. */
+      readonly held: number
+      readonly created_at: string
+    }[]
+  }
+  /** Let a person talk to a bot, by code or by "<channel>/<person>"; the held messages are answered now; only an admin makes or changes an owner. */
+  readonly 'POST /pairings/{pairing}/approve': {
+    readonly channel: string
+    /** The id of the person on the service. */
+    readonly person: string
+    readonly name: string
+    readonly state: 'pending' | 'approved' | 'denied'
+    readonly role: 'user' | 'owner'
+    /** Null unless the pairing is pending. */
+    readonly code: string | null
+    readonly decided_by: string | null
+    /** Messages that wait for the decision. */
+    readonly held: number
+    readonly created_at: string
+  }
+  /** Ignore a person from now on, and drop the held messages. */
+  readonly 'POST /pairings/{pairing}/deny': ApiAnswers['POST /pairings/{pairing}/approve']
   /** Which workspaces work for which others now: pairs of ids with the number of unfinished delegations. */
   readonly 'GET /delegations/open': {
     readonly delegations: readonly {
@@ -1050,28 +993,6 @@ export interface ApiAnswers {
       readonly to: string
       readonly count: number
     }[]
-  }
-  /** What each workspace used today (UTC) and what needs a person; "after" reads the next page. */
-  readonly 'GET /overview': {
-    readonly workspaces: readonly {
-      readonly id: string
-      /** Those that no person has handled. */
-      readonly dead_letters: number
-      /** Tasks of people that ask for an answer or a log-in, among the last 100 tasks. */
-      readonly questions: number
-      readonly today: {
-        readonly turns: number
-        /** Turns that did not report all tokens. */
-        readonly unknown_turns: number
-        /** Turns that did not report their cost. */
-        readonly unknown_cost_turns: number
-        readonly input_tokens: number | null
-        readonly output_tokens: number | null
-        readonly cost_usd: number | null
-        readonly duration_ms: number | null
-      }
-    }[]
-    readonly next?: string
   }
   /** The token or session of this request: its name, its role, and the actions that it may do. */
   readonly 'GET /me': {

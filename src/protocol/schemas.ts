@@ -19,6 +19,8 @@ export const JSON_DEPTH_MAX = 64
 
 const LIST_MAX = 100
 const METHOD_CHARACTERS_MAX = 128
+/** Of the body of a request. */
+export const A2A_BODY_BYTES_MAX = 8 * 1024 * 1024
 export const URL_CHARACTERS_MAX = 2048
 export const SECRET_CHARACTERS_MAX = 8192
 

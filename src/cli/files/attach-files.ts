@@ -3,9 +3,9 @@ import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { getMimeType } from 'hono/utils/mime'
-import { A2A_BODY_BYTES_MAX } from '../../doors/http/server/body.ts'
 import { MoleculeError } from '../../errors.ts'
 import type { Part } from '../../protocol/a2a.ts'
+import { A2A_BODY_BYTES_MAX } from '../../protocol/schemas.ts'
 import { formatBytes } from '../terminal/output.ts'
 
 /** A message with more files is refused by the workspace. */

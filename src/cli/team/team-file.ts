@@ -4,9 +4,9 @@
  * silently dropped is found weeks later. Pure: no file access.
  */
 import { z } from 'zod'
+import { newScheduleSchema } from '../../api/schedules.ts'
 import { newWorkspaceSchema } from '../../api/workspaces.ts'
 import { longBackendName } from '../../backends/backends.ts'
-import { newScheduleSchema } from '../../doors/http/routes/schedules.ts'
 import { toMoleculeError } from '../../errors.ts'
 import { COST_USD_MAX, isBudget } from '../../protocol/delegation.ts'
 import { safeParse } from '../../protocol/schemas.ts'

@@ -9,15 +9,9 @@ import type { ProtocolVersion } from '../../../protocol/envelope.ts'
 import { withCamelCase } from '../../../protocol/field-names.ts'
 import { isJsonObject, type JsonObject } from '../../../protocol/json.ts'
 import { type A2aMethod, type ErrorInfo, type JsonRpcError, methodOf } from '../../../protocol/json-rpc.ts'
+import { A2A_BODY_BYTES_MAX } from '../../../protocol/schemas.ts'
 import { type HttpAnswer, type HttpExchange, writeAnswer } from '../server/answer.ts'
-import {
-  A2A_BODY_BYTES_MAX,
-  A2A_JSON_VALUES_MAX,
-  letOthersRun,
-  parseJson,
-  readBody,
-  SMALL_BODY_BYTES_MAX,
-} from '../server/body.ts'
+import { A2A_JSON_VALUES_MAX, letOthersRun, parseJson, readBody, SMALL_BODY_BYTES_MAX } from '../server/body.ts'
 import { logFailure } from '../server/errors.ts'
 import { a2aFailure, findFailureCause, grpcStatusName, isKnownVersion, isVersion1, refusal } from './bindings.ts'
 import type { A2aAddress, A2aOptions } from './call.ts'

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { appendSchema, askSchema, beginSchema, leaseSchema, settleSchema, toAsk, toOutcome } from './inbox-schema.ts'
+import { appendSchema, askSchema, beginSchema, leaseSchema, settleSchema } from '../../../api/bridges.ts'
+import { toAsk, toOutcome } from './read-bridge-body.ts'
 
 const key = { conversationId: 'c', taskId: 't', messageId: 'm', epoch: 1 }
 const lease = { bridge: 'b', host: 'h', leases_max: 1, holding: [], wait_ms: 0 }

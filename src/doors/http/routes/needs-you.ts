@@ -3,106 +3,36 @@
  * `POST /deliveries/:id` decides about an answer that may not have arrived, `DELETE /damaged-replies/:message` dismisses one
  * that was changed on the disk.
  */
-import { z } from 'zod'
+import type { z } from 'zod'
+import { decideDelivery, dismissDamagedReply, listNeeds, type needSchema } from '../../../api/needs.ts'
 import type { NeedKind } from '../../../inbox/owners.ts'
 import { TURNS_PER_HOUR_DEFAULT } from '../../../workspaces/workspace.ts'
 import { type NamedNeed, raiseSuggestion } from '../../needs-you.ts'
-import { budgetAskSchema, viewBudgetAsk } from './budgets.ts'
-import { pendingAskSchema, viewPendingAsk } from './pending-asks.ts'
-import { route } from './route.ts'
-
-const actionSchema = z.strictObject({
-  name: z.string().describe('Also the command: molecule pending <name> <id>.'),
-  label: z.string(),
-  method: z.enum(['POST', 'PATCH', 'DELETE']),
-  path: z.string(),
-  body: z.record(z.string(), z.unknown()).optional().describe('Absent where the call needs none, or needs your text.'),
-})
-
-const needSchema = z.strictObject({
-  kind: z.enum([
-    'permission',
-    'question',
-    'dead_letter',
-    'delivery',
-    'damaged_reply',
-    'login',
-    'workspace',
-    'budget',
-    'turn_limit',
-    'pairing',
-    'schedule',
-  ]),
-  id: z.string(),
-  workspace_id: z.string().describe('Empty for a pairing with a bot that has no workspace of its own.'),
-  workspace_name: z.string().nullable().describe('Null when the workspace is deleted.'),
-  since: z.string().nullable(),
-  reason: z.string(),
-  expires_at: z.string().optional(),
-  task_id: z.string().optional(),
-  context_id: z.string().optional(),
-  text: z
-    .string()
-    .optional()
-    .describe('The question, the message that failed, or the answer that may not have arrived.'),
-  to: z.string().optional().describe('Of a delivery: the door and the channel. Of a pairing: the bot.'),
-  permission: pendingAskSchema.optional(),
-  budget: budgetAskSchema.optional(),
-  actions: z.array(actionSchema),
-})
-
-const deliverySchema = z.strictObject({ decision: z.enum(['arrived', 'resend']) })
+import { viewBudgetAsk } from './budgets.ts'
+import { viewPendingAsk } from './pending-asks.ts'
+import { serve } from './route.ts'
 
 export const needsYouRoutes = [
-  route({
-    method: 'get',
-    path: '/needs-you',
-    access: 'pending.read',
-    summary: 'Everything that waits for a person; "workspace_id" filters, "after" reads the next page',
-    success: [200, 'What waits, how many there are on all pages, and "next" where there are more'],
-    answer: z.strictObject({ needs_you: z.array(needSchema), count: z.number(), next: z.string().optional() }),
-    async handle({ context }, { needsYou, clock }) {
-      const { workspace_id: workspaceId, after } = context.req.query()
-      const page = await needsYou.list({
-        ...(workspaceId !== undefined && { workspaceId }),
-        ...(after !== undefined && { after }),
-      })
-      return context.json({
-        needs_you: page.needs.map((need) => viewNeed(need, clock.nowMs())),
-        count: page.count,
-        ...(page.next !== undefined && { next: page.next }),
-      })
-    },
+  serve(listNeeds, async ({ query: { workspace_id: workspaceId, after } }, { needsYou, clock }) => {
+    const { needs, count, next } = await needsYou.list({
+      ...(workspaceId !== undefined && { workspaceId }),
+      ...(after !== undefined && { after }),
+    })
+    return { needs_you: needs.map((need) => viewNeed(need, clock.nowMs())), count, next }
   }),
-  route({
-    method: 'post',
-    path: '/deliveries/:id',
-    access: 'pending.answer',
-    body: { schema: deliverySchema, name: 'a decision' },
-    summary: 'Decide about an answer that may not have arrived, or could not be sent: it arrived, or send it again',
-    success: [200, 'The decision'],
-    async handle({ context, identity, body: { decision } }, { deliveries }) {
-      const id = context.req.param('id')
-      await deliveries.resolve(id, decision === 'resend' ? 'resend' : 'dismiss', identity.name)
-      return context.json({ id, decision })
-    },
+  serve(decideDelivery, async ({ params: { id }, identity, body: { decision } }, { deliveries }) => {
+    await deliveries.resolve(id, decision === 'resend' ? 'resend' : 'dismiss', identity.name)
+    return { id, decision }
   }),
-  route({
-    method: 'delete',
-    path: '/damaged-replies/:message',
-    access: 'pending.answer',
-    summary: 'Note that a person has seen a reply that was changed on the disk',
-    success: [204, 'Done'],
-    async handle({ context }, { damagedReplies }) {
-      await damagedReplies.dismiss(context.req.param('message'))
-      return context.body(null, 204)
-    },
+  serve(dismissDamagedReply, async ({ params }, { damagedReplies }) => {
+    await damagedReplies.dismiss(params.message)
   }),
 ]
 
-type NeedAction = z.output<typeof actionSchema>
+type NeedView = z.output<typeof needSchema>
+type NeedAction = NeedView['actions'][number]
 
-function viewNeed(need: NamedNeed, nowMs: number): z.output<typeof needSchema> {
+function viewNeed(need: NamedNeed, nowMs: number): NeedView {
   const { kind, id, reason, sinceMs, expiresInMs, taskId, contextId, text, to, ask, budget } = need
   return {
     kind,
@@ -111,13 +41,13 @@ function viewNeed(need: NamedNeed, nowMs: number): z.output<typeof needSchema> {
     workspace_name: need.workspaceName ?? null,
     since: sinceMs === undefined ? null : new Date(sinceMs).toISOString(),
     reason,
-    ...(expiresInMs !== undefined && { expires_at: new Date(nowMs + expiresInMs).toISOString() }),
-    ...(taskId !== undefined && { task_id: taskId }),
-    ...(contextId !== undefined && { context_id: contextId }),
-    ...(text !== undefined && { text }),
-    ...(to !== undefined && { to }),
-    ...(ask !== undefined && { permission: viewPendingAsk(ask) }),
-    ...(budget !== undefined && { budget: viewBudgetAsk(budget) }),
+    expires_at: expiresInMs === undefined ? undefined : new Date(nowMs + expiresInMs).toISOString(),
+    task_id: taskId,
+    context_id: contextId,
+    text,
+    to,
+    permission: ask && viewPendingAsk(ask),
+    budget: budget && viewBudgetAsk(budget),
     actions: ACTIONS[kind](need),
   }
 }
@@ -131,7 +61,7 @@ const post = (
   label: names[1],
   method: 'POST',
   path,
-  ...(body !== undefined && { body }),
+  body,
 })
 
 /** The ways out of each kind. A new kind does not compile without its own. */

@@ -1,116 +1,60 @@
 /** Schedules over HTTP: messages that the clock sends to a workspace at times. Admins and members change them. */
-import { z } from 'zod'
-import { newWorkspaceSchema } from '../../../api/workspaces.ts'
+import type { z } from 'zod'
+import {
+  changeSchedule,
+  createSchedule,
+  deleteSchedule,
+  listSchedules,
+  runSchedule,
+  type scheduleSchema,
+} from '../../../api/schedules.ts'
 import { MoleculeError } from '../../../errors.ts'
 import type { Task } from '../../../protocol/a2a.ts'
 import type { Schedule, ScheduleChange } from '../../../workspaces/schedules.ts'
 import { grantOf, type Identity } from '../../../workspaces/tokens.ts'
 import { newSigningSecret, requirePush } from '../a2a/push-methods.ts'
 import { seesConfig } from '../server/reach.ts'
-import { type AppContext, route } from './route.ts'
+import { type AppContext, serve } from './route.ts'
 
-const TEXT_CHARACTERS_MAX = 100_000
-const CRON_CHARACTERS_MAX = 200
-const ZONE_CHARACTERS_MAX = 60
-const URL_CHARACTERS_MAX = 2000
 /** Of the last answer, in a list. */
 const ANSWER_CHARACTERS_MAX = 200
 /** A larger answer is not read for a list: its task has it. */
 const ANSWER_BYTES_MAX = 32 * 1024
 
-const fields = {
-  name: newWorkspaceSchema.shape.name,
-  cron: z.string().trim().min(1).max(CRON_CHARACTERS_MAX),
-  time_zone: z.string().max(ZONE_CHARACTERS_MAX),
-  text: z.string().trim().min(1).max(TEXT_CHARACTERS_MAX),
-  missed: z.enum(['once', 'skip']),
-  same_conversation: z.boolean(),
-}
-export const newScheduleSchema = z.strictObject({
-  cron: fields.cron,
-  text: fields.text,
-  name: fields.name.optional(),
-  time_zone: fields.time_zone.default('UTC'),
-  missed: fields.missed.default('skip'),
-  same_conversation: fields.same_conversation.default(false),
-  webhook: z.url().max(URL_CHARACTERS_MAX).optional(),
-  team: newWorkspaceSchema.shape.team,
-})
-const changeSchema = z.strictObject({ ...fields, paused: z.boolean() }).partial()
+type ScheduleView = z.output<typeof scheduleSchema>
 
 export const scheduleRoutes = [
-  route({
-    method: 'post',
-    path: '/workspaces/:id/schedules',
-    access: 'schedule.handle',
-    body: { schema: newScheduleSchema, name: 'a schedule' },
-    summary: 'Send a message at times; `webhook` receives the answers, signed with the secret of this answer',
-    success: [201, 'The schedule, and the secret of its webhook'],
-    async handle({ context, identity, body }, app) {
-      const { webhook: url, name = firstLine(body.text), time_zone, same_conversation, ...rest } = body
-      if (url !== undefined) await requirePush(app.push).check(url)
-      const webhook = url === undefined ? undefined : { url, signingSecret: newSigningSecret() }
-      const { tokenId } = grantOf(identity)
-      const draft = { ...rest, name, webhook, tokenId, timeZone: time_zone, sameConversation: same_conversation }
-      const schedule = await app.schedules.create({ workspaceId: context.req.param('id'), ...draft })
-      app.clockDoor.wake()
-      const secret = webhook === undefined ? {} : { webhook_secret: webhook.signingSecret }
-      return context.json({ ...(await viewSchedule(schedule, identity, app)), ...secret }, 201)
-    },
+  serve(createSchedule, async ({ params, identity, body }, app) => {
+    const { webhook: url, name = firstLine(body.text), time_zone, same_conversation, ...rest } = body
+    if (url !== undefined) await requirePush(app.push).check(url)
+    const webhook = url === undefined ? undefined : { url, signingSecret: newSigningSecret() }
+    const { tokenId } = grantOf(identity)
+    const draft = { ...rest, name, webhook, tokenId, timeZone: time_zone, sameConversation: same_conversation }
+    const schedule = await app.schedules.create({ workspaceId: params.id, ...draft })
+    app.clockDoor.wake()
+    return { ...(await viewSchedule(schedule, identity, app)), webhook_secret: webhook?.signingSecret }
   }),
-  route({
-    method: 'get',
-    path: '/schedules',
-    access: 'schedule.read',
-    summary: 'The schedules of all workspaces, or of the one that `workspace` names; `after` reads the next page',
-    success: [200, 'The schedules with their last results, and `next` where there are more'],
-    async handle({ context, identity }, app) {
-      const { workspace: workspaceId, after } = context.req.query()
-      const { schedules, next } = await app.schedules.list({ workspaceId, after })
-      const shown: Awaited<ReturnType<typeof viewSchedule>>[] = []
-      // One after the other: a page that is read at once holds all its answers in memory.
-      for (const schedule of schedules) shown.push(await viewSchedule(schedule, identity, app))
-      return context.json({ schedules: shown, ...(next !== undefined && { next }) })
-    },
+  serve(listSchedules, async ({ query: { workspace: workspaceId, after }, identity }, app) => {
+    const { schedules, next } = await app.schedules.list({ workspaceId, after })
+    const shown: ScheduleView[] = []
+    // One after the other: a page that is read at once holds all its answers in memory.
+    for (const schedule of schedules) shown.push(await viewSchedule(schedule, identity, app))
+    return { schedules: shown, next }
   }),
-  route({
-    method: 'patch',
-    path: '/schedules/:schedule',
-    access: 'schedule.handle',
-    body: { schema: changeSchema, name: 'a change of a schedule' },
-    summary: 'Change, pause or resume a schedule',
-    success: [200, 'The schedule'],
-    async handle({ context, identity, body }, app) {
-      const { time_zone: timeZone, same_conversation: sameConversation, ...rest } = body
-      const given = Object.entries({ ...rest, timeZone, sameConversation }).filter(([, value]) => value !== undefined)
-      const change = Object.fromEntries(given) as ScheduleChange
-      const schedule = await app.schedules.change(context.req.param('schedule'), change, grantOf(identity).tokenId)
-      app.clockDoor.wake()
-      return context.json(await viewSchedule(schedule, identity, app))
-    },
+  serve(changeSchedule, async ({ params, identity, body }, app) => {
+    const { time_zone: timeZone, same_conversation: sameConversation, ...rest } = body
+    const given = Object.entries({ ...rest, timeZone, sameConversation }).filter(([, value]) => value !== undefined)
+    const change = Object.fromEntries(given) as ScheduleChange
+    const schedule = await app.schedules.change(params.schedule, change, grantOf(identity).tokenId)
+    app.clockDoor.wake()
+    return await viewSchedule(schedule, identity, app)
   }),
-  route({
-    method: 'post',
-    path: '/schedules/:schedule/run',
-    access: 'schedule.handle',
-    summary: 'Send the message now; refused while the last run works',
-    success: [202, 'The id of the task'],
-    async handle({ context }, { schedules, clockDoor }) {
-      const taskId = await clockDoor.run(await schedules.get(context.req.param('schedule')))
-      return context.json({ task_id: taskId }, 202)
-    },
-  }),
-  route({
-    method: 'delete',
-    path: '/schedules/:schedule',
-    access: 'schedule.handle',
-    summary: 'Delete a schedule; its tasks stay',
-    success: [204, 'It is deleted'],
-    async handle({ context }, { schedules }) {
-      const { id } = await schedules.get(context.req.param('schedule'))
-      await schedules.remove(id)
-      return context.body(null, 204)
-    },
+  serve(runSchedule, async ({ params }, { schedules, clockDoor }) => ({
+    task_id: await clockDoor.run(await schedules.get(params.schedule)),
+  })),
+  serve(deleteSchedule, async ({ params }, { schedules }) => {
+    const { id } = await schedules.get(params.schedule)
+    await schedules.remove(id)
   }),
 ]
 
@@ -135,7 +79,11 @@ async function readLastTask(reception: AppContext['reception'], taskId: string):
 }
 
 /** The address of a webhook often has a key in it, so a viewer does not see it. */
-async function viewSchedule(schedule: Schedule, identity: Identity, { reception }: Pick<AppContext, 'reception'>) {
+async function viewSchedule(
+  schedule: Schedule,
+  identity: Identity,
+  { reception }: Pick<AppContext, 'reception'>,
+): Promise<ScheduleView> {
   const { lastTaskId } = schedule
   const task = lastTaskId === undefined ? undefined : await readLastTask(reception, lastTaskId)
   const answer = [...(task?.artifacts ?? []), ...(task?.status.message === undefined ? [] : [task.status.message])]

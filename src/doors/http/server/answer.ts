@@ -4,8 +4,9 @@
  * sent whole, and the rest of the body is read and discarded for a while before the end.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { INBOX_BODY_BYTES_MAX } from '../../../api/bridges.ts'
+import { A2A_BODY_BYTES_MAX } from '../../../protocol/schemas.ts'
 import { FILE_BYTES_MAX } from '../../../workspaces/workspace-files.ts'
-import { A2A_BODY_BYTES_MAX, INBOX_BODY_BYTES_MAX } from './body.ts'
 
 /** One request with its response. */
 export interface HttpExchange {

@@ -14,9 +14,6 @@ import type { OpenBody } from './open-bodies.ts'
 export const BODY_BYTES_MAX = 1024 * 1024
 /** Of routes that need no token. */
 export const STRANGER_BODY_BYTES_MAX = 4096
-export const A2A_BODY_BYTES_MAX = 8 * 1024 * 1024
-/** Of the inbox routes: a reply as large as a command may print, with the overhead of JSON. */
-export const INBOX_BODY_BYTES_MAX = 32 * 1024 * 1024
 
 /**
  * Members of objects and items of arrays in a body; one more is refused. To parse 560,000 keys takes 680 ms, and to
@@ -25,8 +22,6 @@ export const INBOX_BODY_BYTES_MAX = 32 * 1024 * 1024
 const JSON_VALUES_MAX = 2000
 /** Of A2A, which stores what it is sent and checks little: to parse 10,000 values takes up to 22 ms. */
 export const A2A_JSON_VALUES_MAX = 10_000
-/** Of the inbox routes: an append of 10,000 events. */
-export const INBOX_JSON_VALUES_MAX = 60_000
 
 /** Counts on the bytes, before parsing: to parse 8 MiB of brackets takes a second and 350 MB. */
 export function requireSimple(body: Buffer, valuesMax = JSON_VALUES_MAX): void {
