@@ -42,11 +42,11 @@ test('PL-23 a list is read page by page, with the cursor of each page, also behi
     (await listWorkspaces(client)).map(({ id }) => id),
     ['w1', 'w2'],
   )
-  await client.listPendingAsks()
+  await client.all('GET /pending', 'pending', { workspace_id: 'w' })
   const cursor = 'after=a%26b'
   assert.deepEqual(asked, [
     ...['/workspaces?limit=1000', `/workspaces?limit=1000&${cursor}`],
-    ...['/pending', `/pending?${cursor}`],
+    ...['/pending?workspace_id=w', `/pending?workspace_id=w&${cursor}`],
   ])
 })
 

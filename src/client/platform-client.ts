@@ -1,39 +1,19 @@
 /**
- * The client of the platform's API that our own commands and the web page use: one token or the page's cookie, one timeout, and every failure is a
- * MoleculeError whose `retryable` says whether a retry can help. It does not retry, because only the caller knows what
- * may be repeated.
+ * The client of the platform that our own commands and the web page use: the endpoints of its API by their names, A2A, and
+ * the log of a workspace as a stream. One token or the page's cookie, one timeout, and every failure is a MoleculeError whose
+ * `retryable` says whether a retry can help. It does not retry, because only the caller knows what may be repeated.
  */
 import { MoleculeError } from '../errors.ts'
 import type { Message, StreamResponse, Task, TaskState } from '../protocol/a2a.ts'
 import type { TraceContext } from '../protocol/trace-context.ts'
 import { trimEndOf } from '../trim-end.ts'
-import { type ApiClient, createApiClient, headersWithToken, sendCall } from './api-client.ts'
-import { type BudgetCalls, budgetCalls } from './budget-calls.ts'
-import { type ChannelCalls, channelCalls } from './channel-calls.ts'
-import { type MemoryCalls, memoryCalls } from './memory-calls.ts'
-import { type PanelCalls, panelCalls } from './panel-calls.ts'
-import { type PendingCalls, pendingCalls } from './pending-calls.ts'
+import { type ApiClient, type ApiClientOptions, createApiClient, headersWithToken, sendCall } from './api-client.ts'
 import { failureFromAnswer, failureFromRpc, platformUnreachable } from './platform-failure.ts'
-import { type ScheduleCalls, scheduleCalls } from './schedule-calls.ts'
 import type { ActivityView } from './views.ts'
 
-export interface PlatformClientOptions {
-  readonly url: string
-  /** A function is called before each call that needs a token; it may refuse by throwing. */
-  readonly token: string | undefined | (() => Promise<string | undefined> | string | undefined)
-  /** For one call. It must be longer than the platform's limit for a blocking send. */
-  readonly timeoutMs?: number
-  readonly fetch?: typeof fetch
-}
+export type PlatformClientOptions = ApiClientOptions
 
-export interface PlatformClient
-  extends ApiClient,
-    BudgetCalls,
-    ChannelCalls,
-    MemoryCalls,
-    PanelCalls,
-    PendingCalls,
-    ScheduleCalls {
+export interface PlatformClient extends ApiClient {
   /** Sending the same message again attaches to its task. `wait: false` returns as soon as it is admitted. */
   sendMessage(workspaceId: string, message: Message, options: SendMessageOptions): Promise<Task>
   /** `historyLength: 0` leaves out the messages with their files. */
@@ -68,7 +48,6 @@ export interface SendMessageOptions {
 }
 
 export function createPlatformClient(options: PlatformClientOptions): PlatformClient {
-  const call = createCall(options)
   const rpc = async <T>(
     workspaceId: string,
     { trace, ...request }: RpcRequest & { readonly trace?: TraceContext | undefined },
@@ -76,7 +55,7 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
   ): Promise<T> => {
     const path = `/workspaces/${encodeURIComponent(workspaceId)}/a2a`
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, ...request })
-    const answer = await call({ method: 'POST', path, body, ...(trace && { trace }) }, signal)
+    const { answer } = await sendCall(options, { method: 'POST', path, body, headers: { ...trace } }, signal)
     const { result, error } = (answer ?? {}) as { result?: T; error?: unknown }
     if (error !== undefined || result === undefined) throw failureFromRpc(error)
     return result
@@ -103,25 +82,7 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
       }
       return tasks
     },
-    ...simpleCalls(call),
     events: (id, since, signal) => followEvents(options, { id, since }, signal),
-  }
-}
-
-type SimpleCalls = Omit<
-  PlatformClient,
-  keyof ApiClient | 'sendMessage' | 'getTask' | 'cancelTask' | 'listTasks' | 'events'
->
-
-/** The calls that are one request and its answer. */
-function simpleCalls(call: Call): SimpleCalls {
-  return {
-    ...budgetCalls(call),
-    ...channelCalls(call),
-    ...memoryCalls(call),
-    ...panelCalls(call),
-    ...pendingCalls(call),
-    ...scheduleCalls(call),
   }
 }
 
@@ -135,22 +96,7 @@ interface RpcRequest {
   readonly params: object
 }
 
-interface HttpCall {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  readonly path: string
-  readonly body?: string
-  /** Its headers. */
-  readonly trace?: TraceContext
-}
-
-type Call = (request: HttpCall, signal?: AbortSignal) => Promise<unknown>
-
 const baseOf = (url: string): string => trimEndOf(url, '/')
-
-function createCall(options: PlatformClientOptions): Call {
-  return async ({ trace, ...request }, signal) =>
-    (await sendCall(options, { ...request, headers: { ...trace } }, signal)).answer
-}
 
 /** The platform sends something at least every 15 s. A stream that is silent for this long is dead and is closed. */
 const SILENCE_MS_MAX = 45_000

@@ -9,10 +9,14 @@ export type DelegationTreeView = ApiAnswer<'GET /workspaces/{id}/delegations'>['
 export type FoldersView = ApiAnswer<'GET /folders'>
 export type FoundAgentView = ApiAnswer<'GET /agents'>['agents'][number]
 export type LoginLinkView = ApiAnswer<'POST /login-links'>
+export type MemoryView = ApiAnswer<'GET /workspaces/{id}/memories'>['memories'][number]
 export type MeView = ApiAnswer<'GET /me'>
 export type MessageHitView = ApiAnswer<'GET /messages'>['messages'][number]
 export type NewTokenInput = ApiBody<'POST /tokens'>
 export type OpenDelegationView = ApiAnswer<'GET /delegations/open'>['delegations'][number]
+/** An owner's "always allow". */
+export type RuleView = ApiAnswer<'GET /workspaces/{id}/rules'>['rules'][number]
+export type ScheduleView = ApiAnswer<'GET /schedules'>['schedules'][number]
 /** A secret is only in the answer that made it. */
 export type TokenSecretView = ApiAnswer<'POST /tokens'>
 export type TokenView = ApiAnswer<'GET /tokens'>['tokens'][number]

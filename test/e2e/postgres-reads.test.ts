@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { NeedView } from '../../src/client/pending-calls.ts'
+import type { NeedView } from '../../src/client/needs.ts'
 import { CLAUDE_LOGGED_IN, createFakeProgram } from '../fakes/agents/fake-program.ts'
 import { startTelegram } from '../fakes/telegram/telegram.ts'
 import {

@@ -3,7 +3,7 @@
  * It follows the event log by number, so a restart of the platform in mid-turn costs a pause and no text. At the end of a
  * turn, the part of the answer that was not streamed comes from the stored task.
  */
-import type { PendingAskView } from '../../client/pending-calls.ts'
+import type { PendingAskView } from '../../client/needs.ts'
 import type { PlatformClient } from '../../client/platform-client.ts'
 import { withRetries } from '../../client/retry.ts'
 import type { ActivityView } from '../../client/views.ts'
@@ -350,7 +350,7 @@ function* toChatEvents(entry: ActivityView): Iterable<ChatEvent> {
 /** The permission that the task waits for; undefined when it waits for something else. */
 async function permissionOf(client: PlatformClient, taskId: string): Promise<PendingAskView | undefined> {
   try {
-    return (await client.listPendingAsks()).find(({ task_id: id }) => id === taskId)
+    return (await client.all('GET /pending', 'pending')).find(({ task_id: id }) => id === taskId)
   } catch (thrown) {
     // An older platform has no such route: then the task waits for a message.
     if (thrown instanceof MoleculeError && thrown.code === 'not_found') return undefined

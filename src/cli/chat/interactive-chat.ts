@@ -23,7 +23,7 @@ import type { ChatConversation, ChatHistoryMessage, ConversationOptions } from '
 import { type ChatKeyboard, openChatKeyboard } from './keyboard.ts'
 import { createLiveArea } from './live-area.ts'
 import type { ExpandedLine } from './pasted-input.ts'
-import type { ChatPermissions } from './permission-prompt.ts'
+import type { PermissionPromptOptions } from './permission-prompt.ts'
 import { type ChatScreen, createChatScreen } from './screen.ts'
 import { createTurnRunner, type TurnRunner } from './turn-runner.ts'
 import { createTurnStatus } from './turn-status.ts'
@@ -39,7 +39,7 @@ export interface InteractiveChatOptions extends ChatPlace {
   readonly stdin: NodeJS.ReadStream
   /** Name of the agent. */
   readonly name: string
-  readonly permissions: ChatPermissions
+  readonly client: ChatPlace['client'] & PermissionPromptOptions['client']
 }
 
 /** Resolves when the user leaves. */

@@ -2,7 +2,8 @@
  * Asks the user for a permission that the agent waits for: once, always, or no. Any other answer is asked again, because a
  * typing mistake must neither allow nor deny. "Always" offers the same rules as the page: exactly this, or more.
  */
-import type { PendingAskView, RuleChoiceView, RuleView } from '../../client/pending-calls.ts'
+import type { ApiClient } from '../../client/api-client.ts'
+import { allowAlways, type PendingAskView, type RuleChoiceView } from '../../client/needs.ts'
 import { systemClock } from '../../clock.ts'
 import { toMoleculeError } from '../../errors.ts'
 import { printable, printableName, withoutControls } from '../../printable.ts'
@@ -10,15 +11,8 @@ import { sleep } from '../../wait.ts'
 import type { ChatKeyboard } from './keyboard.ts'
 import type { ChatScreen } from './screen.ts'
 
-/** The permission requests of agents. */
-export interface ChatPermissions {
-  answerAsk(id: string, decision: 'allow' | 'deny'): Promise<void>
-  allowAlways(id: string, pattern?: string): Promise<Pick<RuleView, 'pattern'>>
-  listPendingAsks(): Promise<readonly { readonly id: string }[]>
-}
-
 export interface PermissionPromptOptions {
-  readonly permissions: ChatPermissions
+  readonly client: Pick<ApiClient, 'all' | 'call'>
   readonly screen: Pick<ChatScreen, 'note'>
   readonly keyboard: Pick<ChatKeyboard, 'nextFresh' | 'leaving'>
 }
@@ -29,12 +23,12 @@ export async function askPermission(
   options: PermissionPromptOptions,
   stop: AbortSignal,
 ): Promise<void> {
-  const { screen, keyboard, permissions } = options
+  const { screen, keyboard, client } = options
   const { id, tool, subject } = pending
   screen.note(`${printableName(tool)}: ${printable(subject)}`)
   const answered = new AbortController()
   const ends = AbortSignal.any([stop, answered.signal, keyboard.leaving])
-  void watchUntilAnswered(id, permissions, ends).then(() => answered.abort())
+  void watchUntilAnswered(id, client, ends).then(() => answered.abort())
   const answer = await readAnswer(pending, options, ends)
   answered.abort()
   if (answer === undefined) {
@@ -42,8 +36,8 @@ export async function askPermission(
     return stop.aborted ? undefined : screen.note('answered elsewhere')
   }
   try {
-    if (typeof answer === 'string') await permissions.answerAsk(id, answer)
-    else await permissions.allowAlways(id, answer.pattern).then(() => screen.note(`from now on: ${answer.sentence}`))
+    if (typeof answer === 'string') await client.call('POST /pending/{id}', { id, body: { decision: answer } })
+    else await allowAlways(client, id, answer.pattern).then(() => screen.note(`from now on: ${answer.sentence}`))
     screen.note(answer === 'deny' ? 'denied' : 'allowed')
   } catch (thrown) {
     // Answered elsewhere, or too late: the turn and the chat continue.
@@ -97,10 +91,10 @@ async function chooseRule(
 const POLL_MS = 2000
 
 /** Resolves when the request is answered elsewhere, or when the signal aborts. A poll that fails counts as still open. */
-async function watchUntilAnswered(id: string, permissions: ChatPermissions, signal: AbortSignal): Promise<void> {
+async function watchUntilAnswered(id: string, client: Pick<ApiClient, 'all'>, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await sleep(systemClock, POLL_MS, signal)
-    const open = await permissions.listPendingAsks().catch(() => [{ id }])
+    const open = await client.all('GET /pending', 'pending').catch(() => [{ id }])
     if (!open.some((one) => one.id === id)) return
   }
 }

@@ -1,6 +1,6 @@
 /** `molecule channel`: add, list, remove, bind, unbind. The token of a bot is never an argument: other users could read it. */
 
-import type { ChannelView } from '../../client/channel-calls.ts'
+import type { ApiAnswer } from '../../api/api.ts'
 import { listWorkspaces } from '../../client/workspaces.ts'
 import { MoleculeError } from '../../errors.ts'
 import { withoutControls } from '../../printable.ts'
@@ -45,7 +45,7 @@ export const define: DefineCommand = (command, openContext) => {
     .argument('<channel>', 'its name')
     .action(async (name: string) => {
       const { platform, show } = await openContext()
-      await platform().removeChannel(name)
+      await platform().call('DELETE /channels/{channel}', { channel: name })
       await show({ name, done: 'remove' }, () => `removed ${name}\n`)
     })
   command
@@ -56,7 +56,8 @@ export const define: DefineCommand = (command, openContext) => {
     .argument('<workspace>', 'id or name')
     .action(async (channel: string, place: string, workspace: string) => {
       const { platform, show } = await openContext()
-      await platform().bindPlace(channel, place, await resolveWorkspaceId(platform(), workspace))
+      const body = { workspace_id: await resolveWorkspaceId(platform(), workspace) }
+      await platform().call('PUT /channels/{channel}/bindings/{place}', { channel, place, body })
       await show({ channel, place, workspace }, () => `${workspace} answers in ${place} of ${channel}\n`)
     })
   command
@@ -66,7 +67,7 @@ export const define: DefineCommand = (command, openContext) => {
     .argument('<place>', 'the id of the chat')
     .action(async (channel: string, place: string) => {
       const { platform, show } = await openContext()
-      await platform().unbindPlace(channel, place)
+      await platform().call('DELETE /channels/{channel}/bindings/{place}', { channel, place })
       await show({ channel, place, done: 'unbind' }, () => `unbound ${place} of ${channel}\n`)
     })
 }
@@ -80,15 +81,9 @@ async function add(context: CommandContext, kindName: string, flags: AddFlags): 
   const { platform, show, command } = context
   const token = await readBotToken(context, kind)
   const { name, workspace, apiUrl, replace } = flags
-  const channel = await platform().addChannel({
-    kind: kind.kind,
-    token,
-    ...(name !== undefined && { name }),
-    ...(apiUrl !== undefined && { api_url: apiUrl }),
-    ...(replace === true && { replace }),
-    ...(workspace !== undefined && { workspace_id: await resolveWorkspaceId(platform(), workspace) }),
-    ...lists(flags),
-  })
+  const workspaceId = workspace === undefined ? undefined : await resolveWorkspaceId(platform(), workspace)
+  const body = { kind: kind.kind, token, name, api_url: apiUrl, replace, workspace_id: workspaceId, ...lists(flags) }
+  const channel = await platform().call('POST /channels', { body })
   const next = [
     ...channel.steps,
     ...(workspace === undefined ? [`Bind a chat: ${command} channel bind ${channel.name} <place> <workspace>`] : []),
@@ -139,7 +134,7 @@ async function readBotToken(
 }
 
 async function list({ platform, show, table }: CommandContext): Promise<void> {
-  const channels = await platform().listChannels()
+  const { channels } = await platform().call('GET /channels')
   const names = new Map((await listWorkspaces(platform())).map((each) => [each.id, each.name]))
   await show(channels, () =>
     table(
@@ -150,7 +145,9 @@ async function list({ platform, show, table }: CommandContext): Promise<void> {
   )
 }
 
-const columns = (nameOf: (workspaceId: string) => string): readonly Column<ChannelView>[] => [
+const columns = (
+  nameOf: (workspaceId: string) => string,
+): readonly Column<ApiAnswer<'GET /channels'>['channels'][number]>[] => [
   { title: 'name', of: ({ name }) => name },
   { title: 'kind', of: ({ kind }) => kind },
   { title: 'bot', of: ({ account }) => withoutControls(account ?? '') },

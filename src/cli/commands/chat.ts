@@ -40,7 +40,7 @@ async function chat(context: CommandContext, workspace: string, options: ChatOpt
   if (stdin !== undefined && terminal.screen !== undefined) {
     const { interactiveChat } = await import('../chat/interactive-chat.ts')
     const place = { client, workspaceId, apiUrl, saveFolder }
-    return await interactiveChat({ ...place, open, contextId, terminal, stdin, name, command, permissions: client })
+    return await interactiveChat({ ...place, open, contextId, terminal, stdin, name, command })
   }
   const { pipedChat } = await import('../chat/piped-chat.ts')
   if (!(await pipedChat({ open: (reports) => open(contextId, reports), terminal, name, command, saveFolder }))) {

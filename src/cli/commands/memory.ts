@@ -1,6 +1,6 @@
 /** `molecule memory`: list, search, add, forget what a workspace or its team remembers. */
 
-import type { MemoryView } from '../../client/memory-calls.ts'
+import type { MemoryView } from '../../client/views.ts'
 import { MoleculeError } from '../../errors.ts'
 import { withoutControls } from '../../printable.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
@@ -42,15 +42,19 @@ export const define: DefineCommand = (command, openContext) => {
       const { platform, show } = await openContext()
       const id = await resolveWorkspaceId(platform(), workspace)
       const kind = flags.summary === true ? ('summary' as const) : ('memory' as const)
-      const memory = await platform().addMemory(id, { text: words.join(' '), namespace: namespaceOf(flags), kind })
+      const body = { text: words.join(' '), namespace: namespaceOf(flags), kind }
+      const memory = await platform().call('POST /workspaces/{id}/memories', { id, body })
       await show(memory, () => `remembered ${memory.id}\n`)
     })
   add('forget', 'forget memories')
     .argument('<id...>', 'the ids that "molecule memory list" shows')
     .action(async (workspace: string, ids: string[], flags: MemoryFlags) => {
       const { platform, show } = await openContext()
-      const workspaceId = await resolveWorkspaceId(platform(), workspace)
-      for (const id of ids) await platform().forgetMemory(workspaceId, id, namespaceOf(flags))
+      const id = await resolveWorkspaceId(platform(), workspace)
+      const namespace = namespaceOf(flags)
+      for (const memory of ids) {
+        await platform().call('DELETE /workspaces/{id}/memories/{memory}', { id, memory, namespace })
+      }
       await show({ forgotten: ids }, () => `forgot ${ids.join(', ')}\n`)
     })
 }
@@ -71,9 +75,9 @@ interface Find {
 }
 
 async function find({ platform, show, table }: CommandContext, { workspace, query, flags }: Find): Promise<void> {
-  const workspaceId = await resolveWorkspaceId(platform(), workspace)
-  const limit = readLines(flags.lines)
-  const memories = await platform().listMemories(workspaceId, { query, limit, namespace: namespaceOf(flags) })
+  const id = await resolveWorkspaceId(platform(), workspace)
+  const search = { query, limit: readLines(flags.lines), namespace: namespaceOf(flags) }
+  const { memories } = await platform().call('GET /workspaces/{id}/memories', { id, ...search })
   await show(memories, () => table(memories, COLUMNS, 'It remembers nothing like that.'))
 }
 

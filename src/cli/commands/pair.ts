@@ -1,6 +1,6 @@
 /** `molecule pair`: who may talk to the bots of this platform: list, approve, deny. */
 
-import type { PairingView } from '../../client/channel-calls.ts'
+import type { ApiAnswer } from '../../api/api.ts'
 import { withoutControls } from '../../printable.ts'
 import type { DefineCommand } from '../command-context.ts'
 import type { Column } from '../terminal/output.ts'
@@ -11,7 +11,7 @@ export const define: DefineCommand = (command, openContext) => {
     .description('list the people who wrote to a bot')
     .action(async () => {
       const { platform, show, table } = await openContext()
-      const pairings = await platform().listPairings()
+      const { pairings } = await platform().call('GET /pairings')
       await show(pairings, () => table(pairings, COLUMNS, 'No person has written to a bot yet.'))
     })
   command
@@ -21,7 +21,10 @@ export const define: DefineCommand = (command, openContext) => {
     .option('--owner', 'the person may also answer permissions and bind chats')
     .action(async (code: string, { owner }: { readonly owner?: true }) => {
       const { platform, show, command: own } = await openContext()
-      const pairing = await platform().approvePairing(code, owner === true ? 'owner' : 'user')
+      const pairing = await platform().call('POST /pairings/{pairing}/approve', {
+        pairing: code,
+        body: { role: owner === true ? 'owner' : 'user' },
+      })
       const more =
         owner === true
           ? ''
@@ -34,12 +37,12 @@ export const define: DefineCommand = (command, openContext) => {
     .argument('<code>', 'the code, or <channel>/<id of the person>')
     .action(async (code: string) => {
       const { platform, show } = await openContext()
-      const pairing = await platform().denyPairing(code)
+      const pairing = await platform().call('POST /pairings/{pairing}/deny', { pairing: code })
       await show(pairing, () => `${withoutControls(pairing.name)} is ignored by ${pairing.channel}\n`)
     })
 }
 
-const COLUMNS: readonly Column<PairingView>[] = [
+const COLUMNS: readonly Column<ApiAnswer<'GET /pairings'>['pairings'][number]>[] = [
   { title: 'channel', of: ({ channel }) => channel },
   { title: 'person', of: ({ name }) => withoutControls(name) },
   { title: 'id', of: ({ person }) => withoutControls(person) },

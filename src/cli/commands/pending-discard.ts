@@ -1,5 +1,5 @@
 /** `molecule pending discard --all`: shows everything that can be discarded, asks, and discards it. */
-import type { NeedView } from '../../client/pending-calls.ts'
+import { type NeedView, readNeeds } from '../../client/needs.ts'
 import { MoleculeError } from '../../errors.ts'
 import type { CommandContext } from '../command-context.ts'
 import { askLine } from '../terminal/ask-line.ts'
@@ -7,7 +7,7 @@ import { kindText, NEED_COLUMNS } from '../terminal/need-text.ts'
 
 export async function discardAll(context: CommandContext, yes: boolean): Promise<void> {
   const client = context.platform()
-  const { needs } = await client.needsYou()
+  const { needs } = await readNeeds(client)
   const found = needs.flatMap((need) => {
     const action = need.actions.find(({ name }) => name === 'discard')
     return action === undefined ? [] : [{ need, action }]
@@ -21,7 +21,7 @@ export async function discardAll(context: CommandContext, yes: boolean): Promise
   let failure: unknown
   for (const { need, action } of found) {
     try {
-      await client.runAction(action)
+      await client.follow(action)
       discarded.push(need.id)
     } catch (thrown) {
       // One that a person has handled meanwhile needs nothing any more.

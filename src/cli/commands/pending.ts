@@ -3,7 +3,8 @@
  * ways out of each (`GET /needs-you`); a subcommand is the name of one.
  */
 
-import type { NeedView, RuleChoiceView } from '../../client/pending-calls.ts'
+import { allowAlways, type NeedView, type RuleChoiceView, readNeeds } from '../../client/needs.ts'
+import type { PlatformClient } from '../../client/platform-client.ts'
 import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
 import { printable, printableName, withoutControls } from '../../printable.ts'
@@ -72,7 +73,8 @@ export const define: DefineCommand = (command, openContext) => {
     .argument('<usd>', 'the new budget in US dollars, with what is spent already', readUsd)
     .action(async (id: string, maxCostUsd: number) => {
       const { platform, show } = await openContext()
-      await platform().raiseBudget(id, maxCostUsd)
+      const body = { decision: 'raise', max_cost_usd: maxCostUsd } as const
+      await platform().call('POST /budgets/{id}', { id, body })
       await show({ id, decision: 'raise', max_cost_usd: maxCostUsd }, () => `raised ${id} to ${usdText(maxCostUsd)}\n`)
     })
   command
@@ -81,7 +83,7 @@ export const define: DefineCommand = (command, openContext) => {
     .argument('<id>', ID_HELP)
     .action(async (id: string) => {
       const { platform, show } = await openContext()
-      await platform().stopBudget(id)
+      await platform().call('POST /budgets/{id}', { id, body: { decision: 'stop' } })
       await show({ id, decision: 'stop' }, () => `stopped ${id}; what waited for it is cancelled\n`)
     })
   command
@@ -116,7 +118,7 @@ interface AllowFlags {
 async function allow(context: CommandContext, id: string, { always, pattern }: AllowFlags): Promise<void> {
   const { platform, show, command } = context
   if (always === true) {
-    const rule = await platform().allowAlways(id, pattern)
+    const rule = await allowAlways(platform(), id, pattern)
     const covered = printable(`${rule.tool}: ${rule.pattern}`)
     const revoke = `${command} rules revoke ${rule.workspace_id} ${rule.id}`
     const text = `allowed ${id}\nfrom now on ${covered} is allowed without asking; to end it: ${revoke}\n`
@@ -130,9 +132,10 @@ async function allow(context: CommandContext, id: string, { always, pattern }: A
 async function act({ platform, show }: CommandContext, id: string, name: string): Promise<void> {
   const client = platform()
   // An ask is answered by its id alone: the platform says who answered it before, or that it timed out.
-  if (name === 'allow' || name === 'deny') await client.answerAsk(id, name)
-  else {
-    const need = await findNeed(client.needsYou(), id)
+  if (name === 'allow' || name === 'deny') {
+    await client.call('POST /pending/{id}', { id, body: { decision: name } })
+  } else {
+    const need = await findNeed(client, id)
     const action = need.actions.find((one) => one.name === name)
     if (action === undefined) {
       const names = need.actions.map((one) => one.name).join(', ')
@@ -141,14 +144,14 @@ async function act({ platform, show }: CommandContext, id: string, name: string)
         `${id} is a ${kindText(need)}; it can be answered with: ${names}`,
       )
     }
-    await client.runAction(action)
+    await client.follow(action)
   }
   await show({ id, decision: name }, () => `${DONE[name]} ${id}\n`)
 }
 
 async function answer({ platform, show }: CommandContext, id: string, text: string): Promise<void> {
   const client = platform()
-  const { kind, workspace_id: workspaceId, context_id: contextId } = await findNeed(client.needsYou(), id)
+  const { kind, workspace_id: workspaceId, context_id: contextId } = await findNeed(client, id)
   if (kind !== 'question') throw new MoleculeError('unsupported_operation', `${id} asks no question`)
   const about = { taskId: id, ...(contextId !== undefined && { contextId }) }
   const message = { messageId: ulid(), role: 'ROLE_USER', parts: [{ text }], ...about } as const
@@ -156,14 +159,14 @@ async function answer({ platform, show }: CommandContext, id: string, text: stri
   await show({ id, decision: 'answer', state: task.status.state }, () => `answered ${id}\n`)
 }
 
-async function findNeed(reading: Promise<{ readonly needs: readonly NeedView[] }>, id: string): Promise<NeedView> {
-  const need = (await reading).needs.find((one) => one.id === id)
+async function findNeed(client: PlatformClient, id: string): Promise<NeedView> {
+  const need = (await readNeeds(client)).needs.find((one) => one.id === id)
   if (need === undefined) throw new MoleculeError('not_found', `nothing with the id ${id} waits for your answer`)
   return need
 }
 
 async function showNeed({ platform, show, command }: CommandContext, id: string): Promise<void> {
-  const need = await findNeed(platform().needsYou(), id)
+  const need = await findNeed(platform(), id)
   const { permission, text, reason } = need
   const head =
     permission === undefined
@@ -187,7 +190,7 @@ function choiceText(allowing: string, { pattern, sentence }: RuleChoiceView, isW
 }
 
 async function list({ platform, show, command, table: tableOf }: CommandContext): Promise<void> {
-  const { needs } = await platform().needsYou()
+  const { needs } = await readNeeds(platform())
   await show(needs, () => {
     const table = tableOf(needs, NEED_COLUMNS, 'Nothing needs you.')
     return needs.length === 0

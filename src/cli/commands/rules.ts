@@ -1,6 +1,6 @@
 /** `molecule rules`: lists what agents may do without asking, and revokes it. `molecule pending allow --always` makes a rule. */
 
-import type { RuleView } from '../../client/pending-calls.ts'
+import type { RuleView } from '../../client/views.ts'
 import { listWorkspaces } from '../../client/workspaces.ts'
 import { printable } from '../../printable.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
@@ -20,8 +20,8 @@ export const define: DefineCommand = (command, openContext) => {
     .argument('<id...>', 'the ids that "molecule rules" shows')
     .action(async (workspace: string, ids: string[]) => {
       const { platform, show } = await openContext()
-      const workspaceId = await resolveWorkspaceId(platform(), workspace)
-      for (const id of ids) await platform().revokeRule(workspaceId, id)
+      const id = await resolveWorkspaceId(platform(), workspace)
+      for (const rule of ids) await platform().call('DELETE /workspaces/{id}/rules/{rule}', { id, rule })
       await show({ revoked: ids }, () => `revoked ${ids.join(', ')}\n`)
     })
 }
@@ -52,7 +52,8 @@ async function list({ platform, show, table }: CommandContext, named: string | u
       : [await client.call('GET /workspaces/{id}', { id: await resolveWorkspaceId(client, named) })]
   const rules: NamedRule[] = []
   for (const { id, name } of workspaces) {
-    for (const rule of await client.listRules(id)) rules.push({ ...rule, workspace: name })
+    const found = await client.all('GET /workspaces/{id}/rules', 'rules', { id })
+    rules.push(...found.map((rule) => ({ ...rule, workspace: name })))
   }
   await show(rules, () => table(rules, COLUMNS, 'No rules: agents ask for each permission.'))
 }

@@ -1,7 +1,7 @@
 /** `molecule schedule`: add, list, pause, resume, run, remove. */
 
 import type { PlatformClient } from '../../client/platform-client.ts'
-import type { ScheduleView } from '../../client/schedule-calls.ts'
+import type { ScheduleView } from '../../client/views.ts'
 import { listWorkspaces } from '../../client/workspaces.ts'
 import { withoutControls } from '../../printable.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
@@ -11,7 +11,8 @@ import { taskStateText } from '../terminal/task-text.ts'
 
 interface AddFlags {
   readonly timeZone?: string
-  readonly missed?: string
+  /** The platform refuses any other text. */
+  readonly missed?: 'once' | 'skip'
   readonly name?: string
   readonly webhook?: string
   readonly sameConversation?: true
@@ -40,8 +41,8 @@ export const define: DefineCommand = (command, openContext) => {
   for (const [name, description, run] of [
     ['pause', 'send nothing until "resume"', pauseWith(true)],
     ['resume', 'send again, from the next time on', pauseWith(false)],
-    ['run', 'send the message now', (platform: PlatformClient, id: string) => platform.runSchedule(id)],
-    ['remove', 'delete it; its tasks stay', (platform: PlatformClient, id: string) => platform.removeSchedule(id)],
+    ['run', 'send the message now', runNow],
+    ['remove', 'delete it; its tasks stay', remove],
   ] as const) {
     command
       .command(name)
@@ -50,17 +51,25 @@ export const define: DefineCommand = (command, openContext) => {
       .action(async (id: string) => {
         const { platform, show } = await openContext()
         const result = await run(platform(), id)
-        const task = typeof result === 'string' ? { task_id: result } : {}
-        await show({ id, done: name, ...task }, () => `${DONE[name]} ${id}${result ? `: task ${result}` : ''}\n`)
+        await show(
+          { id, done: name, ...result },
+          () => `${DONE[name]} ${id}${result ? `: task ${result.task_id}` : ''}\n`,
+        )
       })
   }
 }
 
 const DONE = { pause: 'paused', resume: 'resumed', run: 'sent', remove: 'removed' } as const
 
-const pauseWith = (paused: boolean) => async (platform: PlatformClient, id: string) => {
-  await platform.changeSchedule(id, { paused })
+const pauseWith = (paused: boolean) => async (platform: PlatformClient, schedule: string) => {
+  await platform.call('PATCH /schedules/{schedule}', { schedule, body: { paused } })
 }
+
+const runNow = (platform: PlatformClient, schedule: string) =>
+  platform.call('POST /schedules/{schedule}/run', { schedule })
+
+const remove = (platform: PlatformClient, schedule: string) =>
+  platform.call('DELETE /schedules/{schedule}', { schedule })
 
 interface Added {
   readonly workspace: string
@@ -71,15 +80,17 @@ interface Added {
 
 async function add({ platform, show }: CommandContext, { workspace, cron, text, flags }: Added): Promise<void> {
   const { timeZone, missed, name, webhook, sameConversation } = flags
-  const schedule = await platform().addSchedule(await resolveWorkspaceId(platform(), workspace), {
+  const id = await resolveWorkspaceId(platform(), workspace)
+  const body = {
     cron,
     text,
     time_zone: timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
-    ...(missed !== undefined && { missed }),
-    ...(name !== undefined && { name }),
-    ...(webhook !== undefined && { webhook }),
-    ...(sameConversation === true && { same_conversation: true }),
-  })
+    missed,
+    name,
+    webhook,
+    same_conversation: sameConversation,
+  }
+  const schedule = await platform().call('POST /workspaces/{id}/schedules', { id, body })
   const next = schedule.next_at === null ? 'no time follows' : `next ${schedule.next_at}`
   const secret = schedule.webhook_secret
   const secretLine = secret === undefined ? '' : `The webhook is signed with ${secret}, which is shown only now.\n`
@@ -88,7 +99,7 @@ async function add({ platform, show }: CommandContext, { workspace, cron, text, 
 
 async function list({ platform, show, table }: CommandContext, workspace: string | undefined): Promise<void> {
   const id = workspace === undefined ? undefined : await resolveWorkspaceId(platform(), workspace)
-  const schedules = await platform().listSchedules(id)
+  const schedules = await platform().all('GET /schedules', 'schedules', { workspace: id })
   const names = new Map((await listWorkspaces(platform())).map((each) => [each.id, each.name]))
   await show(schedules, () =>
     table(

@@ -3,7 +3,7 @@
  * with the command that handles it. A token that may not read a part of it gets the rest.
  */
 
-import type { NeedView } from '../../client/pending-calls.ts'
+import { type NeedView, readNeeds } from '../../client/needs.ts'
 import { readReadiness } from '../../client/readiness.ts'
 import type { WorkspaceSummary } from '../../client/views.ts'
 import { listWorkspaces } from '../../client/workspaces.ts'
@@ -27,7 +27,7 @@ export async function showOverview(context: CommandContext, workspace: string | 
     only === undefined
       ? listWorkspaces(client)
       : client.call('GET /workspaces/{id}', { id: only }).then((one) => [one]),
-    ifAllowed(client.needsYou(only)),
+    ifAllowed(readNeeds(client, only)),
   ])
   const report: OverviewReport = {
     url: context.apiUrl,

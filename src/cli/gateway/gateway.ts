@@ -146,7 +146,7 @@ async function warnOfOtherBots(
   { id, log }: { readonly id: string; readonly log: StartedPlatform['log'] },
 ): Promise<void> {
   const named = channels.map(({ kind }) => kind.kind)
-  for (const { name, kind, workspace_id: workspaceId } of await platform.listChannels()) {
+  for (const { name, kind, workspace_id: workspaceId } of await platform.all('GET /channels', 'channels')) {
     if (workspaceId !== id || named.includes(name)) continue
     log.warn(
       {},
@@ -160,14 +160,15 @@ const withoutNulls = (values: Readonly<Record<string, string | null>>): Record<s
 
 async function addChannel(platform: PlatformClient, channel: GatewayChannel, workspaceId: string): Promise<string> {
   const { kind, token, apiUrl, allowedPeople, allowedPlaces } = channel
-  const { account } = await platform.addChannel({
+  const body = {
     kind: kind.kind,
     token,
     workspace_id: workspaceId,
     replace: true,
-    ...(apiUrl !== undefined && { api_url: apiUrl }),
-    ...(allowedPeople !== undefined && { allowed_people: allowedPeople }),
-    ...(allowedPlaces !== undefined && { allowed_places: allowedPlaces }),
-  })
+    api_url: apiUrl,
+    allowed_people: allowedPeople,
+    allowed_places: allowedPlaces,
+  }
+  const { account } = await platform.call('POST /channels', { body })
   return `${kind.kind} bot ${account ?? ''}`
 }

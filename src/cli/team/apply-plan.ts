@@ -32,7 +32,9 @@ export async function applyPlan({ changes }: TeamPlan, client: PlatformClient): 
 }
 
 async function makeChange(change: WorkspacePlan, client: PlatformClient, created: CreatedMember[]): Promise<void> {
-  if (change.action === 'delete' && change.kind === 'schedule') return await client.removeSchedule(change.id)
+  if (change.action === 'delete' && change.kind === 'schedule') {
+    return await client.call('DELETE /schedules/{schedule}', { schedule: change.id })
+  }
   if (change.action === 'delete') {
     await client.call('DELETE /workspaces/{id}', { id: change.id, confirm: change.id })
     return
@@ -42,9 +44,9 @@ async function makeChange(change: WorkspacePlan, client: PlatformClient, created
     if (text === null) await client.call('DELETE /workspaces/{id}/files/{+path}', { id, path: file })
     else await client.call('PUT /workspaces/{id}/files/{+path}', { id, path: file, body: text })
   }
-  for (const schedule of change.schedules) {
-    if (schedule.id === undefined) await client.addSchedule(id, schedule.body)
-    else await client.changeSchedule(schedule.id, schedule.body)
+  for (const { id: schedule, body } of change.schedules) {
+    if (schedule === undefined) await client.call('POST /workspaces/{id}/schedules', { id, body })
+    else await client.call('PATCH /schedules/{schedule}', { schedule, body })
   }
 }
 

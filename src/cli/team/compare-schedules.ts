@@ -1,5 +1,6 @@
 /** The difference between the schedules of a workspace in a team file and those that it has on the platform. */
-import type { NewSchedule, ScheduleView } from '../../client/schedule-calls.ts'
+import type { ApiBody } from '../../api/api.ts'
+import type { ScheduleView } from '../../client/views.ts'
 import { MoleculeError } from '../../errors.ts'
 import type { Json } from '../../protocol/a2a.ts'
 import type { FieldChange } from './compare-workspace.ts'
@@ -7,8 +8,8 @@ import type { TeamSchedule, TeamWorkspace } from './team-file.ts'
 
 /** Creates the schedule, or changes it where there is an id. */
 export type ScheduleWrite =
-  | { readonly id?: undefined; readonly body: NewSchedule }
-  | { readonly id: string; readonly body: Partial<Omit<NewSchedule, 'webhook' | 'team'>> }
+  | { readonly id?: undefined; readonly body: ApiBody<'POST /workspaces/{id}/schedules'> }
+  | { readonly id: string; readonly body: ApiBody<'PATCH /schedules/{schedule}'> }
 
 const COMPARED = ['cron', 'time_zone', 'text', 'missed', 'same_conversation'] as const
 /** Not shown for a new schedule. */

@@ -4,8 +4,7 @@
  */
 import { Document, isMap, visit } from 'yaml'
 import type { PlatformClient } from '../../client/platform-client.ts'
-import type { ScheduleView } from '../../client/schedule-calls.ts'
-import type { WorkspaceSummary } from '../../client/views.ts'
+import type { ScheduleView, WorkspaceSummary } from '../../client/views.ts'
 import { readWorkspaceFile } from '../../client/workspaces.ts'
 import { holdsHidden } from '../../doors/http/routes/hide-secrets.ts'
 import { MoleculeError } from '../../errors.ts'
@@ -29,7 +28,7 @@ export async function exportTeam(
 ): Promise<{ readonly value: unknown; readonly text: string; readonly notes: readonly string[] }> {
   requireUniqueNames(chosen)
   const notes: string[] = []
-  const allSchedules = await client.listSchedules()
+  const allSchedules = await client.all('GET /schedules', 'schedules')
   const entries: [string, Record<string, unknown>][] = []
   for (const workspace of chosen) {
     const prompts = await readPrompts(workspace, client, notes)

@@ -3,8 +3,7 @@
  * in which order, with their schedules. Names identify workspaces. Reads from the platform and changes nothing.
  */
 import type { PlatformClient } from '../../client/platform-client.ts'
-import type { ScheduleView } from '../../client/schedule-calls.ts'
-import type { WorkspaceSummary } from '../../client/views.ts'
+import type { ScheduleView, WorkspaceSummary } from '../../client/views.ts'
 import { checkNewWorkspace, checkWorkspaceChange, listWorkspaces } from '../../client/workspaces.ts'
 import { MoleculeError } from '../../errors.ts'
 import { SCHEDULES_MAX } from '../../workspaces/schedules.ts'
@@ -54,7 +53,8 @@ export interface PlanOptions {
 }
 
 export async function planTeam(file: TeamFile, client: PlatformClient, options: PlanOptions): Promise<TeamPlan> {
-  const [existing, schedules] = [await listWorkspaces(client), await client.listSchedules()]
+  const existing = await listWorkspaces(client)
+  const schedules = await client.all('GET /schedules', 'schedules')
   const team = joinTeam(file, existing)
   const names = new Set(file.workspaces.map(({ name }) => name))
   const leftOver = existing.filter(({ name, team: madeBy }) => madeBy === file.team && !names.has(name))

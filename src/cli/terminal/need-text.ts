@@ -1,5 +1,5 @@
 /** What needs a person, as text: one line for each, for `molecule pending` and `molecule status`. */
-import type { NeedView } from '../../client/pending-calls.ts'
+import type { NeedView } from '../../client/needs.ts'
 import { printable, printableName } from '../../printable.ts'
 import { formatSeconds } from './human-time.ts'
 import type { Column } from './output.ts'

@@ -1,7 +1,7 @@
 /** The ways out of a need. The safe common choice comes first. */
 
 import { type FormEvent, useState } from 'react'
-import type { NeedView } from '../../../src/client/pending-calls.ts'
+import type { NeedView } from '../../../src/client/needs.ts'
 import { printable } from '../../../src/printable.ts'
 import { client } from '../api/client.ts'
 import { Button } from '../ui/button.tsx'
@@ -32,7 +32,7 @@ export function NeedActions(props: NeedActionsProps) {
           key={action.name}
           variant={VARIANTS[action.name] ?? 'plain'}
           disabled={isBusy}
-          onClick={() => onAct(() => client.runAction(action))}
+          onClick={() => onAct(() => client.follow(action))}
           className={action.name === 'always' ? WRAPPED : undefined}
         >
           {labelOf(need, action)}

@@ -1,6 +1,6 @@
 /** What a person must see before deciding. A command is never cut. */
 
-import type { NeedView } from '../../../src/client/pending-calls.ts'
+import type { NeedView } from '../../../src/client/needs.ts'
 import { printable } from '../../../src/printable.ts'
 import { CopyButton } from '../ui/code-block.tsx'
 import { Markdown } from '../ui/markdown.tsx'

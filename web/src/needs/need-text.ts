@@ -1,6 +1,6 @@
 /** The words of what waits for a person. */
 
-import type { NeedView } from '../../../src/client/pending-calls.ts'
+import type { NeedView } from '../../../src/client/needs.ts'
 import { printable } from '../../../src/printable.ts'
 import { wantsTo } from '../panel/chat/tool-text.ts'
 

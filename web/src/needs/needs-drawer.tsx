@@ -1,7 +1,7 @@
 /** Everything that waits for a person, each with its reason and its ways out. */
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { NeedView } from '../../../src/client/pending-calls.ts'
+import type { NeedView } from '../../../src/client/needs.ts'
 import { reasonOf } from '../api/client.ts'
 import { keys, queryClient, useMay } from '../api/queries.ts'
 import { type PagePlace, writePlace } from '../app/route.ts'

@@ -2,7 +2,7 @@
 
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useRef } from 'react'
-import type { NeedsYouView } from '../../../src/client/pending-calls.ts'
+import { type NeedsView, readNeeds } from '../../../src/client/needs.ts'
 import { printable } from '../../../src/printable.ts'
 import { client } from '../api/client.ts'
 import { keys, useMay } from '../api/queries.ts'
@@ -10,9 +10,9 @@ import { needTitle } from './need-text.ts'
 import { notify } from './notify.ts'
 
 /** Undefined until the first answer, and for a session that may not see it. */
-export function useNeeds(): NeedsYouView | undefined {
+export function useNeeds(): NeedsView | undefined {
   const may = useMay()
-  return useQuery({ queryKey: keys.needs, queryFn: () => client.needsYou(), enabled: may('pending.read') }).data
+  return useQuery({ queryKey: keys.needs, queryFn: () => readNeeds(client), enabled: may('pending.read') }).data
 }
 
 const TITLE = document.title
@@ -28,7 +28,7 @@ export function useTabTitle(count: number): void {
 }
 
 /** Notifies of needs that came while the page was open in another tab, where the person allowed it. */
-export function useNotifications(view: NeedsYouView | undefined): void {
+export function useNotifications(view: NeedsView | undefined): void {
   const known = useRef<ReadonlySet<string>>(undefined)
   useEffect(() => {
     if (view === undefined) return

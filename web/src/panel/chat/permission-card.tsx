@@ -2,7 +2,7 @@
 
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { PendingAskView, RuleChoiceView } from '../../../../src/client/pending-calls.ts'
+import { allowAlways, type PendingAskView, type RuleChoiceView } from '../../../../src/client/needs.ts'
 import { printable } from '../../../../src/printable.ts'
 import { client, reasonOf } from '../../api/client.ts'
 import { keys, queryClient, useMay } from '../../api/queries.ts'
@@ -83,7 +83,8 @@ function useRuleChoices(workspaceId: string, askId: string): readonly RuleChoice
   const { data } = useQuery({
     queryKey: keys.workspace(workspaceId, 'pending', askId),
     queryFn: async (): Promise<PendingAskView | null> =>
-      (await client.listPendingAsks(workspaceId)).find(({ id }) => id === askId) ?? null,
+      (await client.all('GET /pending', 'pending', { workspace_id: workspaceId })).find(({ id }) => id === askId) ??
+      null,
     enabled: may('pending.read'),
   })
   return [data?.would_cover, data?.would_cover_more].filter((choice) => choice !== undefined)
@@ -94,8 +95,11 @@ type Answer = { readonly decision: 'allow' | 'deny' } | { readonly decision: 'al
 function useAnswer(ask: AskView, workspaceId: string) {
   return useMutation({
     mutationFn: async (answer: Answer) => {
-      if (answer.decision !== 'always') return client.answerAsk(ask.id, answer.decision)
-      const rule = await client.allowAlways(ask.id, answer.pattern)
+      if (answer.decision !== 'always') {
+        await client.call('POST /pending/{id}', { id: ask.id, body: { decision: answer.decision } })
+        return
+      }
+      const rule = await allowAlways(client, ask.id, answer.pattern)
       showToast(`Always allowed: ${printable(rule.pattern)}`, {
         title: 'Undo',
         onChoose: () => revoke(workspaceId, rule.id),
@@ -111,7 +115,7 @@ function useAnswer(ask: AskView, workspaceId: string) {
 
 /** The ask itself stays allowed; the rule allows no further one. */
 function revoke(workspaceId: string, ruleId: string): void {
-  client.revokeRule(workspaceId, ruleId).then(
+  client.call('DELETE /workspaces/{id}/rules/{rule}', { id: workspaceId, rule: ruleId }).then(
     () => showToast('The rule is revoked. The next such use is asked again.'),
     (error) => showToast(reasonOf(error)),
   )

@@ -104,7 +104,10 @@ function useAction(entry: ChatEntry, workspaceId: string) {
   return useMutation({
     mutationFn: async (action: keyof typeof ACTIONS) => {
       if (action === 'cancel') await client.cancelTask(workspaceId, entry.task_id)
-      if (action === 'replay') await client.replayDeadLetter(workspaceId, entry.id)
+      if (action === 'replay') {
+        const letter = { id: workspaceId, message: entry.id }
+        await client.call('POST /workspaces/{id}/dead-letters/{message}/replay', letter)
+      }
       if (action === 'run again') await runAgain(entry, workspaceId)
     },
     onError: (error) => showToast(reasonOf(error)),

@@ -32,7 +32,8 @@ export function NewScheduleDialog({ workspace, onClose }: NewScheduleDialogProps
     event.preventDefault()
     if (text.trim() === '') return setProblem('Write the message first.')
     try {
-      await client.addSchedule(workspace.id, { text: text.trim(), cron: cron.trim(), time_zone: zone.trim() })
+      const body = { text: text.trim(), cron: cron.trim(), time_zone: zone.trim() }
+      await client.call('POST /workspaces/{id}/schedules', { id: workspace.id, body })
     } catch (thrown) {
       return setProblem(reasonOf(thrown))
     }

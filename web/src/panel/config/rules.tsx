@@ -1,7 +1,7 @@
 /** What owners always allow in a workspace, and the button that takes it back. */
 
 import { useQuery } from '@tanstack/react-query'
-import type { RuleView } from '../../../../src/client/pending-calls.ts'
+import type { RuleView } from '../../../../src/client/views.ts'
 import { printable, printableName } from '../../../../src/printable.ts'
 import { client } from '../../api/client.ts'
 import { keys, useMay } from '../../api/queries.ts'
@@ -18,7 +18,7 @@ export function Rules({ workspace }: TabProps) {
   useRefreshOnChange(workspace.id, 'rules')
   const rules = useQuery({
     queryKey: keys.workspace(workspace.id, 'rules'),
-    queryFn: () => client.listRules(workspace.id),
+    queryFn: () => client.all('GET /workspaces/{id}/rules', 'rules', { id: workspace.id }),
   })
   return (
     <Section title="Always allowed" count={rules.data?.length}>
@@ -50,7 +50,8 @@ function RuleRow({ rule, workspaceId }: { readonly rule: RuleView; readonly work
   const may = useMay()
   const { isBusy, run } = usePanelAction()
   const revoke = async () => {
-    if (!(await run(() => client.revokeRule(workspaceId, rule.id)))) return
+    const target = { id: workspaceId, rule: rule.id }
+    if (!(await run(() => client.call('DELETE /workspaces/{id}/rules/{rule}', target)))) return
     showToast(`Revoked: “${printable(rule.pattern)}” is asked again`)
     refresh(workspaceId, 'rules')
   }

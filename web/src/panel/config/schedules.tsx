@@ -1,7 +1,7 @@
 /** Messages that the clock sends to a workspace: list, add, pause, run now, remove. */
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { ScheduleView } from '../../../../src/client/schedule-calls.ts'
+import type { ScheduleView } from '../../../../src/client/views.ts'
 import { client } from '../../api/client.ts'
 import { keys, useMay } from '../../api/queries.ts'
 import { Button } from '../../ui/button.tsx'
@@ -23,7 +23,7 @@ export function Schedules({ workspace }: TabProps) {
   useRefreshOnChange(workspace.id, 'schedules')
   const schedules = useQuery({
     queryKey: keys.workspace(workspace.id, 'schedules'),
-    queryFn: () => client.listSchedules(workspace.id),
+    queryFn: () => client.all('GET /schedules', 'schedules', { workspace: workspace.id }),
   })
   const add = may('schedule.handle') ? <Button onClick={() => setAdding(true)}>New schedule</Button> : undefined
   return (
@@ -55,21 +55,24 @@ function ScheduleRow({ schedule }: { readonly schedule: ScheduleView }) {
     if (await run(work)) showToast(done)
     refresh(workspaceId, 'schedules')
   }
+  const pause = (isPaused: boolean) =>
+    client.call('PATCH /schedules/{schedule}', { schedule: id, body: { paused: isPaused } })
+  const send = () => client.call('POST /schedules/{schedule}/run', { schedule: id })
   const items = [
     paused
       ? {
           title: 'Resume',
-          onChoose: () => act(() => client.changeSchedule(id, { paused: false }), `“${name}” goes on`),
+          onChoose: () => act(() => pause(false), `“${name}” goes on`),
         }
       : {
           title: 'Pause',
-          onChoose: () => act(() => client.changeSchedule(id, { paused: true }), `“${name}” is paused`),
+          onChoose: () => act(() => pause(true), `“${name}” is paused`),
         },
     { title: 'Remove', onChoose: () => setRemoving(true) },
   ]
   const actions = may('schedule.handle') ? (
     <>
-      <Button disabled={isBusy} onClick={() => act(() => client.runSchedule(id), `“${name}” was sent`)}>
+      <Button disabled={isBusy} onClick={() => act(send, `“${name}” was sent`)}>
         Run now<span className="sr-only">{` ${name}`}</span>
       </Button>
       <Menu label={`Actions for ${name}`} items={items} />
@@ -89,7 +92,9 @@ function ScheduleRow({ schedule }: { readonly schedule: ScheduleView }) {
         <RemoveDialog
           schedule={schedule}
           onClose={() => setRemoving(false)}
-          onRemove={() => act(() => client.removeSchedule(id), `“${name}” is removed`)}
+          onRemove={() =>
+            act(() => client.call('DELETE /schedules/{schedule}', { schedule: id }), `“${name}” is removed`)
+          }
         />
       ) : null}
     </Row>

@@ -218,7 +218,8 @@ function ReplayButton({ task, refreshId }: { readonly task: DelegatedTaskView; r
   const { isBusy, run } = usePanelAction()
   if (task.state !== 'TASK_STATE_FAILED' || task.workspace_name === null || !may('dead-letter.handle')) return null
   const replay = async () => {
-    if (!(await run(() => client.replayDeadLetter(task.workspace_id, task.task_id)))) return
+    const letter = { id: task.workspace_id, message: task.task_id }
+    if (!(await run(() => client.call('POST /workspaces/{id}/dead-letters/{message}/replay', letter)))) return
     showToast(`It runs again in ${task.workspace_name}`)
     refresh(refreshId, 'delegations')
   }

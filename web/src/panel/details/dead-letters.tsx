@@ -1,7 +1,7 @@
 /** The messages of a workspace that failed for good: why, and the way out. */
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { DeadLetterView } from '../../../../src/client/panel-calls.ts'
+import type { ApiAnswer } from '../../../../src/api/api.ts'
 import { client } from '../../api/client.ts'
 import { keys, useMay } from '../../api/queries.ts'
 import { Button } from '../../ui/button.tsx'
@@ -17,7 +17,7 @@ export function DeadLetters({ workspace }: TabProps) {
   useRefreshOnChange(workspace.id, 'dead letters')
   const letters = useQuery({
     queryKey: keys.workspace(workspace.id, 'dead letters'),
-    queryFn: () => client.listDeadLetters(workspace.id),
+    queryFn: () => client.all('GET /workspaces/{id}/dead-letters', 'dead_letters', { id: workspace.id }),
   })
   return (
     <Section title="Failed messages" count={letters.data?.length}>
@@ -40,6 +40,8 @@ export function DeadLetters({ workspace }: TabProps) {
   )
 }
 
+type DeadLetterView = ApiAnswer<'GET /workspaces/{id}/dead-letters'>['dead_letters'][number]
+
 interface DeadLetterRowProps {
   readonly letter: DeadLetterView
   readonly workspaceId: string
@@ -49,13 +51,16 @@ function DeadLetterRow({ letter, workspaceId }: DeadLetterRowProps) {
   const may = useMay()
   const { isBusy, run } = usePanelAction()
   const [isDiscarding, setDiscarding] = useState(false)
+  const target = { id: workspaceId, message: letter.id }
   const replay = async () => {
-    if (await run(() => client.replayDeadLetter(workspaceId, letter.id))) showToast(`“${textOf(letter)}” runs again`)
+    const isDone = await run(() => client.call('POST /workspaces/{id}/dead-letters/{message}/replay', target))
+    if (isDone) showToast(`“${textOf(letter)}” runs again`)
     refresh(workspaceId, 'dead letters')
   }
   const discard = async () => {
     setDiscarding(false)
-    if (await run(() => client.discardDeadLetter(workspaceId, letter.id))) showToast(`“${textOf(letter)}” discarded`)
+    const isDone = await run(() => client.call('DELETE /workspaces/{id}/dead-letters/{message}', target))
+    if (isDone) showToast(`“${textOf(letter)}” discarded`)
     refresh(workspaceId, 'dead letters')
   }
   const actions = may('dead-letter.handle') ? (

@@ -1,7 +1,7 @@
 /** What a workspace remembers: its own memories and those of its team. People search, add and forget. */
 import { useQuery } from '@tanstack/react-query'
 import { type FormEvent, useEffect, useState } from 'react'
-import type { MemoryView } from '../../../../src/client/memory-calls.ts'
+import type { MemoryView } from '../../../../src/client/views.ts'
 import { client } from '../../api/client.ts'
 import { keys, useMay, useWorkspaces } from '../../api/queries.ts'
 import { Button } from '../../ui/button.tsx'
@@ -29,8 +29,10 @@ export function Memory({ workspace }: TabProps) {
   useRefreshOnChange(workspace.id, 'memory')
   const found = useQuery({
     queryKey: keys.workspace(workspace.id, 'memory', namespace, query),
-    queryFn: () =>
-      client.listMemories(workspace.id, { namespace, limit: MEMORIES_SHOWN, query: query === '' ? undefined : query }),
+    queryFn: async () => {
+      const search = { namespace, limit: MEMORIES_SHOWN, query: query === '' ? undefined : query }
+      return (await client.call('GET /workspaces/{id}/memories', { id: workspace.id, ...search })).memories
+    },
     placeholderData: (before) => before,
   })
   return (
@@ -102,11 +104,12 @@ function MemoryRow({ memory, workspaceId }: { readonly memory: MemoryView; reado
   const { id, namespace, text, kind } = memory
   const isSummary = kind === 'summary'
   const restore = async () => {
-    await run(() => client.addMemory(workspaceId, { text, namespace, kind: isSummary ? 'summary' : 'memory' }))
+    await run(() => client.call('POST /workspaces/{id}/memories', { id: workspaceId, body: { text, namespace, kind } }))
     refresh(workspaceId, 'memory')
   }
   const forget = async () => {
-    if (!(await run(() => client.forgetMemory(workspaceId, id, namespace)))) return
+    const target = { id: workspaceId, memory: id, namespace }
+    if (!(await run(() => client.call('DELETE /workspaces/{id}/memories/{memory}', target)))) return
     refresh(workspaceId, 'memory')
     showToast('Forgotten', { title: 'Undo', onChoose: restore })
   }
@@ -146,7 +149,8 @@ function AddMemory({ workspaceId, namespace }: { readonly workspaceId: string; r
   const add = async (event: FormEvent) => {
     event.preventDefault()
     if (text.trim() === '') return
-    if (!(await run(() => client.addMemory(workspaceId, { text: text.trim(), namespace, kind: 'memory' })))) return
+    const body = { text: text.trim(), namespace }
+    if (!(await run(() => client.call('POST /workspaces/{id}/memories', { id: workspaceId, body })))) return
     forget()
     refresh(workspaceId, 'memory')
   }
