@@ -5,6 +5,7 @@
  * Invariant: the runtime gets a lease only after the platform has stored that its turn begins, so that a lease that is
  * lost before does not count as a lost turn.
  */
+import type { ApiAnswer } from '../api/api.ts'
 import { MoleculeError, toMoleculeError } from '../errors.ts'
 import {
   type Ask,
@@ -48,6 +49,9 @@ export interface RemoteInboxOptions {
   readonly startedText: string
   readonly log: Log
 }
+
+type InboxAnswer<Name extends 'append' | 'begin' | 'lease' | 'settle'> =
+  ApiAnswer<`POST /workspaces/{id}/inbox/${Name}`>
 
 /** A brief as the platform sends it. The bridge sets the backend, its options and the folder. */
 export type RemoteBrief = Omit<Brief, 'runtime' | 'options' | 'workingDir'>
@@ -157,7 +161,7 @@ function toWireAsk(ask: Ask) {
 
 async function postBegin({ connection, at }: RemoteInboxState, key: LeaseKey, text?: string): Promise<LeaseStanding> {
   const call = { body: { key: toWireKey(key), text }, timeoutMs: CALL_MS, maxWaitMs: APPEND_PATIENCE_MS }
-  return (await connection.post<{ standing: LeaseStanding }>(`${at}/begin`, call)).standing
+  return (await connection.post<InboxAnswer<'begin'>>(`${at}/begin`, call)).standing
 }
 
 async function postEvents(
@@ -166,7 +170,7 @@ async function postEvents(
   events: NumberedEvents,
 ): Promise<LeaseStanding> {
   const call = { body: { key: toWireKey(key), ...events }, timeoutMs: CALL_MS, maxWaitMs: APPEND_PATIENCE_MS }
-  return (await connection.post<{ standing: LeaseStanding }>(`${at}/append`, call)).standing
+  return (await connection.post<InboxAnswer<'append'>>(`${at}/append`, call)).standing
 }
 
 async function postSettle(
@@ -175,7 +179,7 @@ async function postSettle(
   settling: { readonly outcome: Outcome; readonly unsent?: NumberedEvents },
 ): Promise<'settled' | 'stale'> {
   const body = { key: toWireKey(key), host, ...settling }
-  return (await connection.post<{ answer: 'settled' | 'stale' }>(`${at}/settle`, { body, timeoutMs: SETTLE_MS })).answer
+  return (await connection.post<InboxAnswer<'settle'>>(`${at}/settle`, { body, timeoutMs: SETTLE_MS })).answer
 }
 
 function leaseRequest(
@@ -197,14 +201,6 @@ async function* takeWork(state: RemoteInboxState, worker: Worker, signal: AbortS
   }
 }
 
-interface WireLease {
-  readonly type: 'lease'
-  readonly lease: Omit<Lease, 'envelope'> & { readonly envelope: string }
-  readonly brief: RemoteBrief
-}
-
-type WireDirective = WireLease | Exclude<Directive, { type: 'lease' }>
-
 /** Polls until the signal aborts, also at full capacity, because stop and answer directives come the same way. */
 async function pollForWork(
   state: RemoteInboxState,
@@ -220,9 +216,11 @@ async function pollForWork(
       const body = leaseRequest(state, worker, { leasesMax: leasesMax + suspended.size, waitMs: WAIT_MS })
       const call = { body, timeoutMs: WAIT_MS + LATE_ANSWER_MS }
       const ended = AbortSignal.any([signal, repoll])
-      const { handouts } = await connection.post<{ handouts: WireDirective[] }>(`${at}/lease`, call, ended)
+      const { handouts } = await connection.post<InboxAnswer<'lease'>>(`${at}/lease`, call, ended)
       for (const directive of handouts) {
-        if (directive.type !== 'lease') queue.put(directive)
+        // A denial comes without its member `parts`.
+        if (directive.type === 'answer') queue.put({ ...directive, parts: directive.parts })
+        else if (directive.type !== 'lease') queue.put(directive)
         else {
           const lease: Lease = { ...directive.lease, envelope: restoreEnvelope(directive.lease.envelope) }
           holding.set(leaseId(lease), directive.brief)
