@@ -1,6 +1,6 @@
 /**
  * The HTTP API as one list, and the types that its callers work with. `doors/http` serves every endpoint of it, which
- * `doors/http/routes/app.test.ts` compares. Other rooms import only the types of this file: the schemas would double the page.
+ * `doors/http/routes/route.test.ts` compares. Other rooms import only the types of this file: the schemas would double the page.
  */
 import type { z } from 'zod'
 import { activityEndpoints } from './activity.ts'

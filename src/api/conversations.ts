@@ -6,6 +6,7 @@
 import { z } from 'zod'
 import { fileDiffSchema } from './activity.ts'
 import { endpoint } from './endpoint.ts'
+import { senderSchema } from './message.ts'
 import { usageSumSchema } from './usage.ts'
 
 const SEARCH_CHARACTERS_MAX = 200
@@ -15,8 +16,6 @@ const searchSchema = z
   .string(SEARCH_MISSING)
   .trim()
   .max(SEARCH_CHARACTERS_MAX, `must not be longer than ${SEARCH_CHARACTERS_MAX} characters`)
-
-export const senderSchema = z.strictObject({ kind: z.string(), id: z.string(), name: z.string(), door: z.string() })
 
 const chatStateSchema = z.enum([
   ...(['queued', 'running', 'waiting_for_you', 'rate_limited', 'parked', 'answered', 'failed', 'stopped'] as const),

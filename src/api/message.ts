@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Json } from '../protocol/a2a.ts'
 
 const jsonSchema = z.custom<Json>()
-const metadataSchema = z.record(z.string(), jsonSchema)
+export const metadataSchema = z.record(z.string(), jsonSchema)
 
 export const partSchema = z.strictObject({
   text: z.string().exactOptional(),

@@ -3,34 +3,10 @@
  * of a message. With them the trees of delegations. A caller that may not see a task receives `not_found`.
  */
 import { z } from 'zod'
-import { type Json, TASK_STATES } from '../protocol/a2a.ts'
-import { senderSchema } from './conversations.ts'
+import { TASK_STATES } from '../protocol/a2a.ts'
 import { contentOf, endpoint } from './endpoint.ts'
+import { messageSchema, metadataSchema, partSchema, senderSchema } from './message.ts'
 import { usageSumSchema } from './usage.ts'
-
-const jsonSchema = z.custom<Json>()
-const metadataSchema = z.record(z.string(), jsonSchema)
-
-const partSchema = z.strictObject({
-  text: z.string().exactOptional(),
-  raw: z.string().exactOptional().describe('Bytes as base64.'),
-  url: z.string().exactOptional(),
-  data: jsonSchema.exactOptional(),
-  mediaType: z.string().exactOptional(),
-  filename: z.string().exactOptional(),
-  metadata: metadataSchema.exactOptional(),
-})
-
-const messageSchema = z.strictObject({
-  messageId: z.string(),
-  contextId: z.string().exactOptional(),
-  taskId: z.string().exactOptional(),
-  role: z.enum(['ROLE_USER', 'ROLE_AGENT']),
-  parts: z.array(partSchema),
-  metadata: metadataSchema.exactOptional(),
-  extensions: z.array(z.string()).exactOptional(),
-  referenceTaskIds: z.array(z.string()).exactOptional(),
-})
 
 /** A task as A2A 1.0 has it. */
 const taskSchema = z.strictObject({

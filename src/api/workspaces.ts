@@ -9,17 +9,14 @@ import {
   ATTEMPTS_MAX,
   DEFAULT_TIER,
   isModelName,
-  isPlainLine,
   MODEL_NAME_REASON,
-  NAME_CHARACTERS_MAX,
   NO_SANDBOX_REASON,
-  PLAIN_LINE_REASON,
   ROLE_CHARACTERS_MAX,
   SANDBOX_TIER,
-  SHORT_TEXT_CHARACTERS_MAX,
   SLOTS_MAX,
 } from '../workspaces/workspace.ts'
 import { endpoint } from './endpoint.ts'
+import { nameSchema, shortTextSchema } from './fields.ts'
 import { tokenViewSchema } from './tokens.ts'
 
 const PATH_CHARACTERS_MAX = 4096
@@ -28,15 +25,14 @@ const PATH_CHARACTERS_MAX = 4096
 const WORKSPACES_LISTED = 100
 const WORKSPACES_LISTED_MAX = 1000
 
-const shortText = z.string().trim().min(1).max(SHORT_TEXT_CHARACTERS_MAX).refine(isPlainLine, PLAIN_LINE_REASON)
-const modelName = shortText.refine(isModelName, MODEL_NAME_REASON)
+const modelName = shortTextSchema.refine(isModelName, MODEL_NAME_REASON)
 
 export const newWorkspaceSchema = z.strictObject({
-  name: z.string().trim().min(1).max(NAME_CHARACTERS_MAX).refine(isPlainLine, PLAIN_LINE_REASON),
+  name: nameSchema,
   role: z.string().max(ROLE_CHARACTERS_MAX).optional(),
-  runtime: shortText.meta({ names: 'runtimes' }).optional(),
+  runtime: shortTextSchema.meta({ names: 'runtimes' }).optional(),
   model: modelName.optional(),
-  parent_id: shortText.optional(),
+  parent_id: shortTextSchema.optional(),
   tier: z
     .literal(DEFAULT_TIER, { error: ({ input }) => (input === SANDBOX_TIER ? NO_SANDBOX_REASON : 'must be 2') })
     .optional(),
@@ -44,8 +40,8 @@ export const newWorkspaceSchema = z.strictObject({
   max_attempts: z.int().min(1).max(ATTEMPTS_MAX).optional(),
   working_dir: z.string().max(PATH_CHARACTERS_MAX).refine(isAbsolute, 'must be an absolute path').optional(),
   permission: z.enum(['ask', 'allowed_tools', 'bypass']).optional(),
-  template: shortText.optional(),
-  team: shortText.optional(),
+  template: shortTextSchema.optional(),
+  team: shortTextSchema.optional(),
   runtime_config: z.record(z.string(), z.json()).optional(),
   url: z.string().trim().min(1).max(URL_CHARACTERS_MAX).optional(),
   allow_duplicate: z
@@ -58,7 +54,7 @@ export const newWorkspaceSchema = z.strictObject({
 export const workspaceChangeSchema = newWorkspaceSchema.omit({ template: true, team: true }).extend({
   name: newWorkspaceSchema.shape.name.optional(),
   model: modelName.nullish(),
-  parent_id: shortText.nullish(),
+  parent_id: shortTextSchema.nullish(),
   permission: newWorkspaceSchema.shape.permission.nullable(),
 })
 

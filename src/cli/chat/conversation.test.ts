@@ -9,9 +9,9 @@ test('CL-5 a chat reports an outage once and not at each retry, and the next out
   const unreachable = new MoleculeError('timeout', 'the platform cannot be reached', { retryable: true })
   let failures = 0
   const client = {
-    async activity() {
+    async call() {
       if (failures-- > 0) throw unreachable
-      return { next: 1, entries: [] }
+      return { next: 1, activity: [] }
     },
     async sendMessage() {
       throw new MoleculeError('invalid_request', 'refused')

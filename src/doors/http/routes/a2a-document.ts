@@ -90,10 +90,11 @@ export function errorResponseName(route: Route): 'Error' | keyof typeof A2A_ERRO
   return restMethod(route) === undefined ? 'Error' : 'A2aRestError'
 }
 
-/** The content of a successful answer, for the routes of the two bindings. */
+/** The content of a successful answer, for the routes of the two bindings and the card. */
 export function a2aContent(route: Route): object | undefined {
   const events = { 'text/event-stream': { schema: text } }
   if (route.access === 'a2a') return { 'application/json': { schema: { type: 'object' } }, ...events }
+  if (route.path.includes('/.well-known/')) return { 'application/json': { schema: { type: 'object' } } }
   const name = restMethod(route)
   const method = name === undefined ? undefined : methodOf(name)
   if (method === undefined) return undefined

@@ -4,7 +4,6 @@ import { type Context, Hono } from 'hono'
 import type { EndpointBody } from '../../../api/endpoint.ts'
 import { requireAccess } from '../../../api/who-may.ts'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
-import { isWorkspaceId } from '../../../ids.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import { writeAnswer } from '../server/answer.ts'
 import {
@@ -43,7 +42,7 @@ import { overviewRoutes } from './overview.ts'
 import { pageRoutes } from './page.ts'
 import { pendingAskRoutes } from './pending-asks.ts'
 import { registryRoutes } from './registry.ts'
-import type { AppContext, HttpEnv, Route, RouterRoute } from './route.ts'
+import type { AppContext, HttpEnv, Route, RouteCall, RouterRoute } from './route.ts'
 import { ruleRoutes } from './rules.ts'
 import { scheduleRoutes } from './schedules.ts'
 import { taskRoutes } from './tasks.ts'
@@ -93,7 +92,7 @@ export function createApp(options: Omit<AppContext, 'openApi'>): Hono<HttpEnv> {
   const appContext: AppContext = { ...options, openApi }
   // A slash at the end of a path makes no difference.
   const app = new Hono<HttpEnv>({ strict: false })
-  for (const route of ROUTES) if (route.handle !== undefined) serveRoute(app, route, appContext)
+  for (const route of ROUTES) if (route.handle !== undefined) addRoute(app, route, appContext)
   const refuse = (thrown: unknown, context: Context<HttpEnv>) => {
     const { incoming: request, outgoing: response, requestId } = context.env
     const error = toMoleculeError(thrown)
@@ -106,17 +105,20 @@ export function createApp(options: Omit<AppContext, 'openApi'>): Hono<HttpEnv> {
   return app
 }
 
-function serveRoute(app: Hono<HttpEnv>, route: RouterRoute, appContext: AppContext): void {
+function addRoute(app: Hono<HttpEnv>, route: RouterRoute, appContext: AppContext): void {
   const namesWorkspace = WORKSPACE_PATH.test(route.path)
   app.on(route.method.toUpperCase(), route.path, async (context) => {
     const identity = await admitCaller(route, context, appContext)
-    if (identity !== undefined && namesWorkspace && !isWorkspaceId(context.req.param('id') ?? '')) {
-      return await serveById(app, { route, context, identity }, appContext)
-    }
-    await requireReach(route, { context, identity }, appContext)
+    const given: Readonly<Record<string, string>> = context.req.param()
+    // A URL may name a workspace by its name; from here on it is the id.
+    const params =
+      identity === undefined || !namesWorkspace
+        ? given
+        : { ...given, id: await findWorkspaceId(identity, given['id'] ?? '', appContext) }
+    await requireReach(route, { params, identity }, appContext)
     const query = route.query && readQuery(route.query, context.req.query())
     const body = route.body && (await readRouteBody(route.body, { route, context, identity }, appContext))
-    const answer = await route.handle({ context, params: context.req.param(), query, identity, body }, appContext)
+    const answer = await route.handle({ context, params, query, identity, body }, appContext)
     if (answer instanceof Response) return answer
     return answer === undefined ? context.body(null) : context.json(answer)
   })
@@ -129,7 +131,7 @@ async function admitCaller(
   app: AppContext,
 ): Promise<Identity | undefined> {
   if (access === 'open') return undefined
-  const identity = env.identity ?? (await app.auth.identify(env.incoming, { counted: counted !== false }))
+  const identity = await app.auth.identify(env.incoming, { counted: counted !== false })
   requireAccess(identity, access)
   return identity
 }
@@ -137,38 +139,21 @@ async function admitCaller(
 /** Paths whose `:id` is a workspace. */
 const WORKSPACE_PATH = /^\/(?:workspaces|registry)\/.*:id/
 
-interface IdentifiedCall {
-  readonly context: Context<HttpEnv>
-  readonly identity: Identity | undefined
-}
-
-/** Answers a request that names its workspace by the name: with the id in the URL, for the same caller. */
-async function serveById(
-  app: Hono<HttpEnv>,
-  { route, context, identity }: IdentifiedCall & { readonly route: RouterRoute; readonly identity: Identity },
-  appContext: AppContext,
-): Promise<Response> {
-  const id = await findWorkspaceId(identity, context.req.param('id') ?? '', appContext)
-  const url = new URL(context.req.url)
-  const segments = url.pathname.split('/')
-  segments[route.path.split('/').indexOf(':id')] = id
-  url.pathname = segments.join('/')
-  const { method, headers } = context.req.raw
-  return await app.fetch(new Request(url, { method, headers }), { ...context.env, identity })
-}
-
 /** The second part of the guard, once the workspace is known by its id. */
-async function requireReach({ access, reach }: RouterRoute, call: IdentifiedCall, app: AppContext): Promise<void> {
-  const { context, identity } = call
+async function requireReach(
+  { access, reach }: RouterRoute,
+  { params, identity }: Pick<RouteCall, 'params' | 'identity'>,
+  app: AppContext,
+): Promise<void> {
   if (identity === undefined || access === 'open') return
-  const workspaceId = context.req.param('id') ?? ''
+  const workspaceId = params['id'] ?? ''
   if (reach === 'own') requireOwnWorkspace(identity, workspaceId)
   if (reach === 'reachable') await app.reach(identity, workspaceId, access)
 }
 
 async function readRouteBody(
   { schema, name, optional, bytesMax, valuesMax, batchMax }: EndpointBody,
-  { route, context: { env }, identity }: IdentifiedCall & { readonly route: RouterRoute },
+  { route, context: { env }, identity }: Pick<RouteCall, 'context' | 'identity'> & { readonly route: RouterRoute },
   { auth }: AppContext,
 ): Promise<unknown> {
   const open = auth.openBody(identity, env.incoming, { counted: route.counted !== false })

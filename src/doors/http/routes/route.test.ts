@@ -1,33 +1,45 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { ENDPOINTS } from '../../../api/api.ts'
+import { endpoint, nothing } from '../../../api/endpoint.ts'
 import { isRefusedBeforeBody } from '../server/answer.ts'
 import { BODY_BYTES_MAX } from '../server/body.ts'
 import { ROUTES } from './app.ts'
-import { route } from './route.ts'
+import { documentPath } from './openapi.ts'
+import { type Route, serve } from './route.ts'
 
-const described = { method: 'get', path: '/example', summary: '', success: [200, ''] } as const
+const described = { summary: '', success: [200, ''], answer: nothing } as const
 
-test('PL-12 a route without an access rule does not compile', () => {
+test('PL-12 an endpoint without an access rule or without an answer does not compile', () => {
   // @ts-expect-error: the access rule is missing
-  const open = route({ ...described, handle: ({ context }) => context.body(null, 204) })
+  const open = endpoint('GET /example', described)
   assert.equal(open.access, undefined)
+  // @ts-expect-error: the answer is missing
+  const silent = endpoint('GET /example', { summary: '', success: [200, ''], access: 'open' })
+  assert.equal(silent.answer, undefined)
 })
 
-test('PL-12 a route with an unknown action does not compile', () => {
+test('PL-12 an endpoint with an unknown action does not compile', () => {
   // @ts-expect-error: there is no such action
-  const unknown = route({ ...described, access: 'workspace.haunt', handle: ({ context }) => context.body(null, 204) })
-  assert.equal(unknown.handle.length, 1)
+  assert.ok(endpoint('GET /example', { ...described, access: 'workspace.haunt' }))
 })
 
-test('PL-12 the handler of an open route has no identity, and without a body schema it has no body', () => {
-  route({
-    ...described,
-    access: 'open',
-    handle({ context, identity, body }) {
-      const none: undefined = identity ?? body
-      return context.json({ none })
-    },
+test('PL-12 the handler of an open endpoint has no identity, one without a body schema no body, and each its own parameters', () => {
+  const open = endpoint('GET /example/{one}/{+two}', { ...described, access: 'open' })
+  const { path } = serve(open, ({ params, identity, body }) => {
+    const none: undefined = identity ?? body
+    // @ts-expect-error: the path has no such parameter
+    const three: string | undefined = params.three
+    assert.fail(`${params.one}${params.two}${three}${none}`)
   })
+  assert.equal(path, '/example/:one/:two{.+}')
+})
+
+test('PL-10 every endpoint of the contract is served, and nothing else but A2A', () => {
+  const nameOf = ({ method, path }: Route) => `${method.toUpperCase()} ${documentPath(path)}`
+  const served = ROUTES.filter(({ handle }) => handle !== undefined).map(nameOf)
+  const declared = ENDPOINTS.map(({ name }) => name.replace('{+', '{'))
+  assert.deepEqual(served.sort(), declared.sort())
 })
 
 test('PL-9 no route accepts a body that is refused before it is sent', () => {

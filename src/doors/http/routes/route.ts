@@ -111,34 +111,6 @@ type ServedAnswer<Answer> = Answer extends z.ZodType
   ? Frozen<z.input<Answer>> | Response | Promise<Frozen<z.input<Answer>> | Response>
   : Response | Promise<Response> | Promise<void>
 
-/** The way of a route that has no endpoint in the contract yet. */
-export function route<
-  const Path extends string,
-  const Access extends Action | 'open',
-  Schema extends z.ZodObject | undefined = undefined,
->(value: RouteInput<Path, Access, Schema>): RouterRoute & { readonly access: Access } {
-  return { answer: { content: undefined }, ...value } as unknown as RouterRoute & { readonly access: Access }
-}
-
-type RouteInput<Path extends string, Access extends Action | 'open', Schema> = Omit<
-  RouterRoute,
-  'path' | 'reach' | 'body' | 'handle' | 'answer' | 'access'
-> & {
-  readonly access: Access
-  readonly answer?: z.ZodType
-  readonly path: Path
-  readonly reach?: Path extends `${string}/:id${string}` ? RouterRoute['reach'] : never
-  readonly body?: EndpointBody<Schema>
-  readonly handle: (
-    call: {
-      readonly context: Context<HttpEnv, Path>
-      readonly identity: Access extends 'open' ? undefined : Identity
-      readonly body: Schema extends z.ZodObject ? z.output<Schema> : undefined
-    },
-    app: AppContext,
-  ) => Response | Promise<Response>
-}
-
 /** One request to a route, after the guard. */
 export interface RouteCall {
   readonly context: Context<HttpEnv>
@@ -153,8 +125,6 @@ export interface RouteCall {
 export interface HttpEnv {
   readonly Bindings: HttpBindings & {
     readonly requestId: string
-    /** The caller, where the request is answered a second time, with the id in place of a workspace's name. */
-    readonly identity?: Identity
   }
 }
 

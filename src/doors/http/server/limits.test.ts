@@ -1,22 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Context } from 'hono'
 import { z } from 'zod'
 import { manualClock } from '../../../../test/fakes/manual-clock.ts'
-import { readQueryFlag, readQueryNumber } from './query.ts'
+import { readQuery } from './query.ts'
 import { BODY_BYTES, createRateLimit } from './rate-limit.ts'
 import { validateBody } from './validate-body.ts'
 
-const withQuery = (values: Readonly<Record<string, string>>) =>
-  ({ req: { query: (name: string) => values[name] } }) as unknown as Context
-
 test('a flag in a query is true, false or absent, and nothing else', () => {
-  assert.deepEqual(
-    [{ all: 'true' }, { all: 'false' }, {}].map((values) => readQueryFlag(withQuery(values), 'all')),
-    [true, false, false],
-  )
+  const read = (values: Readonly<Record<string, string>>) =>
+    readQuery(z.object({ all: z.boolean().default(false) }), values)['all']
+  const given: Readonly<Record<string, string>>[] = [{ all: 'true' }, { all: 'false' }, {}]
+  assert.deepEqual(given.map(read), [true, false, false])
   for (const all of ['', '1', 'TRUE', 'yes'])
-    assert.throws(() => readQueryFlag(withQuery({ all }), 'all'), {
+    assert.throws(() => read({ all }), {
       code: 'invalid_request',
       message: 'all must be true or false',
       details: { path: 'all' },
@@ -24,8 +20,8 @@ test('a flag in a query is true, false or absent, and nothing else', () => {
 })
 
 test('a number in a query is whole and within its range, or absent', () => {
-  const read = (limit?: string) =>
-    readQueryNumber(withQuery(limit === undefined ? {} : { limit }), 'limit', { min: 2, max: 50 })
+  const schema = z.object({ limit: z.int().min(2).max(50).optional() })
+  const read = (limit?: string) => readQuery(schema, limit === undefined ? {} : { limit })['limit']
   assert.deepEqual([read(), read('2'), read('50'), read('07')], [undefined, 2, 50, 7])
   for (const limit of ['1', '51', '', '2.5', '-2', 'x', '1e1', ' 2'])
     assert.throws(() => read(limit), {
@@ -33,6 +29,10 @@ test('a number in a query is whole and within its range, or absent', () => {
       message: 'limit must be a whole number from 2 to 50',
       details: { path: 'limit' },
     })
+})
+
+test('parameters of a query that the endpoint does not name are ignored', () => {
+  assert.deepEqual(readQuery(z.object({ after: z.string().optional() }), { after: 'x', more: '1' }), { after: 'x' })
 })
 
 test('a bad body is refused with the name of its first bad field', () => {

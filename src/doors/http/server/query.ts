@@ -39,24 +39,3 @@ function problemOf(type: z.ZodType): string | undefined {
 function invalid(name: string, problem: string): MoleculeError {
   return new MoleculeError('invalid_request', `${name} ${problem}`, { details: { path: name } })
 }
-
-// ---- until every route is an endpoint of the contract
-
-type Request = { readonly req: { query(name: string): string | undefined } }
-
-export const readQueryFlag = ({ req }: Request, name: string): boolean =>
-  readQuery(z.object({ [name]: z.boolean().default(false) }), { ...one(req, name) })[name] as boolean
-
-export const readQueryNumber = (
-  { req }: Request,
-  name: string,
-  { min, max }: { min: number; max: number },
-): number | undefined =>
-  readQuery(z.object({ [name]: z.int().min(min).max(max).optional() }), { ...one(req, name) })[name] as
-    | number
-    | undefined
-
-function one(req: Request['req'], name: string): Record<string, string> {
-  const value = req.query(name)
-  return value === undefined ? {} : { [name]: value }
-}
