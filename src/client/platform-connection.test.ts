@@ -133,7 +133,8 @@ test('CN-5 a page of a proxy with status 200 and a closed port are retried, and 
   const { connection } = await setUp(t, (_request, response) => response.end('<h1>log in first</h1>'))
   await assert.rejects(connection.post('/', call), { retryable: true, message: /^the answer of http:.* is not JSON$/ })
   const closed = await setUp(t, () => undefined, { url: 'http://127.0.0.1:1' })
-  const unreachable = /^the platform at http:\/\/127\.0\.0\.1:1 cannot be reached \(.*ECONNREFUSED.*\); start it there with "molecule up"$/
+  const unreachable =
+    /^the platform at http:\/\/127\.0\.0\.1:1 cannot be reached \(.*ECONNREFUSED.*\); start it there with "molecule up"$/
   await assert.rejects(closed.connection.post('/', call), { retryable: true, message: unreachable })
 })
 
