@@ -29,6 +29,22 @@ function createCounted() {
   return { closed, pool: createBackendPool(build) }
 }
 
+/** A pool whose backends are named by the order in which they were built. */
+function createNumbered() {
+  let built = 0
+  const closed: string[] = []
+  const pool = createBackendPool((): Backend => {
+    const name = `backend ${++built}`
+    return {
+      name,
+      validate: async () => ({ ok: true }),
+      run: () => assert.fail('no turn runs here'),
+      close: async () => void closed.push(name),
+    }
+  })
+  return { pool, closed }
+}
+
 test('BK-4 a backend is kept over turns and closed exactly once, however often the pool is closed', async () => {
   const { closed, pool } = createCounted()
   const first = pool.take('ws_1', brief('a'))
@@ -81,4 +97,33 @@ test('a retired backend is closed after its last turn, and the next turn gets a 
   assert.deepEqual(closed, ['a'])
   await pool.close()
   assert.deepEqual(closed, ['a', 'a'])
+})
+
+test('BK-4 a backend stays open between its turns', async () => {
+  const { pool, closed } = createNumbered()
+  for (let turn = 0; turn < 3; turn++) {
+    const { backend, giveBack } = pool.take('ws_1', brief('a'))
+    assert.equal(backend.name, 'backend 1')
+    giveBack()
+  }
+  assert.deepEqual(closed, [])
+  await pool.close()
+  assert.deepEqual(closed, ['backend 1'])
+  assert.equal(pool.take('ws_1', brief('a')).backend.name, 'backend 2', 'a closed backend runs no turn')
+})
+
+test('BK-4 an idle backend that is retired or replaced is closed at once, and a busy one after its last turn', async () => {
+  const { pool, closed } = createNumbered()
+  pool.take('idle', brief('a')).giveBack()
+  const [first, second] = [pool.take('busy', brief('a')), pool.take('busy', brief('a'))]
+  pool.retire('idle')
+  pool.retire('busy')
+  assert.deepEqual(closed, ['backend 1'])
+  first.giveBack()
+  assert.deepEqual(closed, ['backend 1'])
+  second.giveBack()
+  assert.deepEqual(closed, ['backend 1', 'backend 2'])
+  pool.take('idle', brief('a')).giveBack()
+  pool.take('idle', brief('b'))
+  assert.deepEqual(closed, ['backend 1', 'backend 2', 'backend 3'])
 })
