@@ -1,12 +1,13 @@
 /**
- * The import table: which layer may import which. `scripts/layers.ts` enforces it in `npm run check`. To allow an import
- * between two layers, change this file and say why in the commit.
+ * The import table: which layer may import which, and which room owns which table of the store. `scripts/layers.ts` and
+ * `scripts/table-use.ts` enforce it in `npm run check`. To allow an import between two layers, change this file and say why in
+ * the commit.
  *
  * A layer may always import its own files and every leaf. `mayImport` lists other layers, or single files of them: seams,
  * which describe a layer without its implementation. Of a file in `mayImportTypes` only the types may be imported.
  */
 
-/** @type {import('./scripts/layers.ts').LayerTable} */
+/** @type {import('./scripts/layers.ts').LayerTable & import('./scripts/table-use.ts').TableOwners} */
 export const layerTable = {
   /** Import no other file of the repository; every layer may import them. */
   leaves: [
@@ -86,6 +87,87 @@ export const layerTable = {
 
   /** Files here may import anything, and no layer may import them. */
   outside: ['test', 'bench', 'scripts', 'layers.mjs', 'web/vite.config.ts'],
+
+  /** Which room a table belongs to. Its files may name the table in SQL; `scripts/table-use.ts` checks it. */
+  tables: {
+    'src/inbox': [
+      'asks',
+      'budget_waits',
+      'budgets',
+      'conversations',
+      'damaged_replies',
+      'deliveries',
+      'delivery_parts',
+      'events',
+      'messages',
+      'permission_rules',
+      'push_configs',
+      'tasks',
+      'turn_notes',
+      'turn_usage',
+      'upkeep_clock',
+      'workspace_load',
+    ],
+    'src/workspaces': [
+      'channel_bindings',
+      'channels',
+      'chat_messages',
+      'chat_places',
+      'chat_prompts',
+      'held_messages',
+      'memories',
+      'memory_words',
+      'pairings',
+      'presence',
+      'schedules',
+      'secrets',
+      'token_runs',
+      'tokens',
+      'workspaces',
+    ],
+    'src/sessions': ['sessions'],
+    'src/cli': ['readiness'],
+  },
+
+  /** Files that name tables of other rooms. The list only gets shorter: a file that needs no exception must not have one. */
+  tableReaders: {
+    'src/cli/up/folder-standing.ts': ['push_configs', 'schedules', 'workspace_load'],
+    'src/cli/up/lost-store.ts': ['secrets', 'workspaces'],
+    'src/inbox/delegate/delegations.ts': ['workspaces'],
+    'src/inbox/delegate/result-letter.ts': ['workspaces'],
+    'src/inbox/delegate/tree.ts': ['workspaces'],
+    'src/inbox/deliver/push-configs.ts': ['tokens'],
+    'src/inbox/lease/workspace-queues.ts': ['sessions'],
+    'src/inbox/read/message-search.ts': ['workspaces'],
+    'src/inbox/read/usage.ts': ['workspaces'],
+    'src/inbox/read/why-waiting.ts': ['presence'],
+    'src/inbox/upkeep/retention.ts': ['sessions'],
+    'src/sessions/sessions.ts': ['workspaces'],
+    'src/workspaces/brief/brief-maker.ts': ['turn_notes'],
+    'src/workspaces/brief/earlier-conversation.ts': ['messages', 'sessions'],
+    'src/workspaces/brief/history.ts': ['messages'],
+    'src/workspaces/brief/turn-limit.ts': ['turn_usage'],
+    'src/workspaces/card-facts.ts': [
+      'asks',
+      'budget_waits',
+      'budgets',
+      'damaged_replies',
+      'deliveries',
+      'messages',
+      'tasks',
+      'turn_usage',
+    ],
+    'src/workspaces/channels.ts': ['workspace_load'],
+    'src/workspaces/homes/stored-folders.ts': ['workspace_load'],
+    'src/workspaces/logins.ts': ['workspace_load'],
+    'src/workspaces/presence.ts': ['budget_waits', 'conversations', 'messages', 'tasks'],
+    'src/workspaces/recoveries.ts': ['workspace_load'],
+    'src/workspaces/registry.ts': ['workspace_load'],
+    'src/workspaces/schedules.ts': ['push_configs', 'workspace_load'],
+    'src/workspaces/tokens/end-work.ts': ['push_configs'],
+    'src/workspaces/upkeep.ts': ['workspace_load'],
+    'src/workspaces/workspace-rows.ts': ['asks', 'conversations', 'messages', 'upkeep_clock', 'workspace_load'],
+  },
 
   /** Loads adapters, which are files of the owner's data folder and not of the repository. */
   loaders: ['src/backends/adapters.ts'],

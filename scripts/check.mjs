@@ -1,6 +1,6 @@
 /**
- * `npm run check` runs seven checks in parallel: style, types, types of the web page, import table, type names, migrations, unused
- * code. A check that passes prints one line; a check that fails prints its whole output. It changes no file; `npm run format` does.
+ * `npm run check` runs eight checks in parallel: style, types, types of the web page, import table, owners of tables, type names,
+ * migrations, unused code. A check that passes prints one line; a check that fails prints its whole output. It changes no file; `npm run format` does.
  */
 import { spawn } from 'node:child_process'
 import { delimiter, dirname, join } from 'node:path'
@@ -16,6 +16,7 @@ const CHECKS = [
   { name: 'unused', command: ['knip', '--no-progress'] },
   { name: 'style', command: ['biome', 'ci', '--error-on-warnings', '--max-diagnostics=100', `--colors=${COLORS}`] },
   { name: 'layers', command: ['node', 'scripts/layers.ts'] },
+  { name: 'tables', command: ['node', 'scripts/table-use.ts'] },
   { name: 'names', command: ['node', 'scripts/type-names.ts'] },
   { name: 'migrations', command: ['node', 'scripts/migration-hashes.ts'] },
 ]
