@@ -257,7 +257,11 @@ test('BK-8 AG-2 validate finds codex and its version, or says how to install it'
   const found = await setUp(t).backend.validate(signal)
   assert.deepEqual([found.ok, found.ok && found.version], [true, '0.166.0'])
   const missing = await setUp(t, { bin: '/nowhere/codex' }).backend.validate(signal)
-  assert.ok(!missing.ok && /not found/.test(missing.problem) && /npm i -g @openai\/codex/.test(missing.remedy))
+  assert.ok(
+    !missing.ok &&
+      /there is no program \/nowhere\/codex/.test(missing.problem) &&
+      /npm i -g @openai\/codex/.test(missing.remedy),
+  )
 })
 
 test('AG-2 a thread that loses its model goes back to the default of codex, once, also after a restart', async (t) => {
