@@ -6,9 +6,15 @@
 /** In quotes a path may contain spaces. A URL has a letter, a colon or a slash before each of its slashes. */
 const PATHS = [/(?<=")(?:\/|[A-Za-z]:\\)[^"\n]*(?=")/g, /(?<![\w.:/\\])(?:\/|[A-Za-z]:\\)[^\s"'`,;()]+/g]
 
-/** Each absolute path is replaced by its last name: `/home/ana/config.yaml:3` by `config.yaml:3`. */
+/** What a program printed when it was asked for its version, and what the owner can do about it. */
+const PRINTED = /(` failed: [^:\n]{1,40}): [^]*$/
+
+/**
+ * Each absolute path is replaced by its last name: `/home/ana/config.yaml:3` by `config.yaml:3`. The words of a program that
+ * could not be checked are left out.
+ */
 export function publicReason(reason: string): string {
-  return PATHS.reduce((text, path) => text.replaceAll(path, lastName), reason)
+  return PATHS.reduce((text, path) => text.replaceAll(path, lastName), reason.replace(PRINTED, '$1'))
 }
 
 const lastName = (path: string): string =>
