@@ -1,6 +1,7 @@
 /**
- * `npm test` runs the unit tests in one process, then contracts and end-to-end tests in one process per file. Arguments
- * after `--` choose files by a part of their path; `--test-name-pattern=...` chooses tests by title.
+ * `npm test` runs the unit tests in two processes, then contracts and end-to-end tests in one process per file. `--long` runs
+ * the suites that take the longest instead: the page in a browser, crashes, attacks (`npm run test:long`). Arguments after `--`
+ * choose files of all suites by a part of their path; `--test-name-pattern=...` chooses tests by title.
  *
  * Invariant: it ends, and its exit code is 0 only if tests ran and all passed. A file that hangs is killed and named
  * (`test-watch.mjs`).
@@ -12,6 +13,9 @@ import { runTests } from './run-tests.mjs'
 
 /** These install hundreds of megabytes; `npm run test:agents` and `npm run test:clients` run them. */
 const INSTALLING = ['test/agents/**', 'test/clients/**']
+/** Nobody should wait for these before each push; continuous integration does. */
+const LONG = ['test/canvas/**/*.test.ts', 'test/crash/**/*.test.ts', 'test/hostile/**/*.test.ts']
+const LANES = 2
 const PATTERN_FLAG = '--test-name-pattern='
 
 process.chdir(dirname(dirname(fileURLToPath(import.meta.url))))
@@ -19,20 +23,37 @@ const args = process.argv.slice(2)
 const pathParts = args.filter((arg) => !arg.startsWith('-'))
 const patterns = args.filter((arg) => arg.startsWith(PATTERN_FLAG)).map((arg) => arg.slice(PATTERN_FLAG.length))
 
-const unitFiles = find(['src/**/*.test.ts', 'scripts/**/*.test.ts', 'web/src/**/*.test.ts', 'test/*.test.ts'])
-const isolatedFiles = find(['test/*/**/*.test.ts'])
+const isLong = args.includes('--long')
+const unit = find(['src/**/*.test.ts', 'scripts/**/*.test.ts', 'web/src/**/*.test.ts', 'test/*.test.ts'])
+const long = find(LONG)
+const isolated = find(['test/*/**/*.test.ts']).filter((file) => pathParts.length > 0 || !long.includes(file))
+const [unitFiles, isolatedFiles] = isLong ? [[], long] : [unit, isolated]
 if (unitFiles.length + isolatedFiles.length === 0) {
   console.error(`No test file matches ${pathParts.join(', ') || 'any pattern'}.`)
   process.exitCode = 1
 }
-const unitTests = { file: join('scripts', 'unit-tests.mjs'), argv: unitFiles.map((file) => resolve(file)) }
 const runs = [
-  { title: 'Unit tests', files: unitFiles.length > 0 ? [unitTests] : [], lanes: 1 },
-  { title: 'Contracts and end to end', files: isolatedFiles.map((file) => ({ file })), lanes: 2 },
+  { title: 'Unit tests', files: inProcesses(unitFiles), lanes: LANES },
+  {
+    title: isLong ? 'The page, crashes and attacks' : 'Contracts and end to end',
+    files: isolatedFiles.map((file) => ({ file })),
+    lanes: LANES,
+  },
 ]
 for (const one of runs) if (!(await runTests({ ...one, patterns }))) process.exitCode = 1
 // A process that a test left behind may still hold a pipe to this one.
 process.stdout.write('', () => process.exit())
+
+/**
+ * As many processes as lanes, each with its share of the files: to load the sources once for each file would take longer.
+ *
+ * @param {string[]} files
+ */
+function inProcesses(files) {
+  const shares = Array.from({ length: LANES }, (_, lane) => files.filter((_file, index) => index % LANES === lane))
+  const file = join('scripts', 'unit-tests.mjs')
+  return shares.filter((share) => share.length > 0).map((share) => ({ file, argv: share.map((path) => resolve(path)) }))
+}
 
 /**
  * The test files that match these patterns and the path parts of the command line.
