@@ -7,7 +7,7 @@
 const PATHS = [/(?<=")(?:\/|[A-Za-z]:\\)[^"\n]*(?=")/g, /(?<![\w.:/\\])(?:\/|[A-Za-z]:\\)[^\s"'`,;()]+/g]
 
 /** What a program printed when it was asked for its version, and what the owner can do about it. */
-const PRINTED = /(` failed: [^:\n]{1,40}): [^]*$/
+const PRINTED = /(` failed: [^:\n]{1,40}): [\s\S]*$/
 
 /**
  * Each absolute path is replaced by its last name: `/home/ana/config.yaml:3` by `config.yaml:3`. The words of a program that
