@@ -354,7 +354,7 @@ test(
       runtime_config: { bin, mode: 'oneshot', permission: 'allowed_tools' },
     })
     const { id, status, status_reason: reason } = made.body
-    assert.deepEqual([status, /not found/.test(reason)], ['failed', true], reason)
+    assert.deepEqual([status, /there is no program/.test(reason)], ['failed', true], reason)
     assert.equal((await platform.send(id, 'too early')).status.state, 'TASK_STATE_FAILED')
     // It answers, but it has no --version: only the turn shows that it works.
     const result = { type: 'result', subtype: 'success', is_error: false, result: 'here I am', session_id: 'x' }
