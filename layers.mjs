@@ -41,9 +41,16 @@ export const layerTable = {
         'src/workspaces/workspace.ts',
       ],
     },
-    'src/client': { mayImport: ['src/protocol', 'src/inbox/inbox.ts'], mayImportTypes: ['src/api/api.ts'] },
+    'src/client': { mayImport: ['src/protocol', 'src/inbox/worker.ts'], mayImportTypes: ['src/api/api.ts'] },
     'src/workspaces': {
-      mayImport: ['src/protocol', 'src/store', 'src/sessions', 'src/inbox/inbox.ts', 'src/inbox/offline.ts'],
+      mayImport: [
+        'src/protocol',
+        'src/store',
+        'src/sessions',
+        'src/inbox/worker.ts',
+        'src/inbox/queues.ts',
+        'src/inbox/offline.ts',
+      ],
     },
     'src/sessions': { mayImport: ['src/protocol', 'src/store'] },
     'src/inbox': { mayImport: ['src/protocol', 'src/store'] },
@@ -53,7 +60,7 @@ export const layerTable = {
       engines: ['src/backends/engine'],
     },
     'src/runtime': {
-      mayImport: ['src/protocol', 'src/inbox/inbox.ts', 'src/backends/backend.ts', 'src/backends/options.ts'],
+      mayImport: ['src/protocol', 'src/inbox/worker.ts', 'src/backends/backend.ts', 'src/backends/options.ts'],
     },
     'src/doors': {
       mayImport: [
@@ -70,7 +77,9 @@ export const layerTable = {
         'src/workspaces/pairings.ts',
         'src/workspaces/chat-log.ts',
         'src/workspaces/tokens.ts',
-        'src/inbox/inbox.ts',
+        'src/inbox/reception.ts',
+        'src/inbox/worker.ts',
+        'src/inbox/bridges.ts',
         'src/inbox/readers.ts',
         'src/inbox/message-search.ts',
         'src/inbox/load-readers.ts',

@@ -5,8 +5,9 @@
  */
 import { systemClock } from '../../src/clock.ts'
 import { workspaceId } from '../../src/ids.ts'
-import type { Directive, Letter, Outcome } from '../../src/inbox/inbox.ts'
 import { createLocalInbox } from '../../src/inbox/local-inbox.ts'
+import type { Letter } from '../../src/inbox/reception.ts'
+import type { Directive, Outcome } from '../../src/inbox/worker.ts'
 import { silentLog } from '../../src/log.ts'
 import { keepSession } from '../../src/sessions/sessions.ts'
 import { type Store, sql } from '../../src/store/store.ts'

@@ -18,7 +18,7 @@ import {
   type NumberedEvents,
   type Outcome,
   type Worker,
-} from '../inbox/inbox.ts'
+} from '../inbox/worker.ts'
 import type { Log } from '../log.ts'
 import type { Brief } from '../protocol/brief.ts'
 import { restoreEnvelope } from '../protocol/envelope.ts'

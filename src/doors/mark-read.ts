@@ -1,5 +1,5 @@
 /** A call that gives a delegated task back to the agent that delegated it, with its result. */
-import type { Reception } from '../inbox/inbox.ts'
+import type { Reception } from '../inbox/reception.ts'
 import type { Task } from '../protocol/a2a.ts'
 import type { Identity } from '../workspaces/tokens.ts'
 import type { ClosingResponse } from './a2a-calls.ts'

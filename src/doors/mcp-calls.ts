@@ -2,7 +2,7 @@
  * The MCP seam between doors. The HTTP door identifies the caller, checks its access and limits, reads the body, and hands
  * the call over to `mcp/`. So the MCP server of a workspace has the same tokens, access rules and limits as every route.
  */
-import type { TaskView } from '../inbox/inbox.ts'
+import type { TaskView } from '../inbox/reception.ts'
 import type { Identity } from '../workspaces/tokens.ts'
 import type { ClosingResponse } from './a2a-calls.ts'
 

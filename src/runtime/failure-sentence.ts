@@ -4,7 +4,7 @@
  */
 import type { ErrorCode, MoleculeError } from '../errors.ts'
 import { ulid } from '../ids.ts'
-import type { Failure, Lease, Outcome } from '../inbox/inbox.ts'
+import type { Failure, Lease, Outcome } from '../inbox/worker.ts'
 import type { Log } from '../log.ts'
 
 export interface FailureSentence {

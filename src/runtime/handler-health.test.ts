@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { letterTo, SENDER } from '../../test/fakes/letters.ts'
 import { type ManualClock, manualClock } from '../../test/fakes/manual-clock.ts'
 import { MoleculeError } from '../errors.ts'
-import type { Lease, Outcome } from '../inbox/inbox.ts'
+import type { Lease, Outcome } from '../inbox/worker.ts'
 import { type BrokenHandler, createHandlerHealth } from './handler-health.ts'
 import { outcomeOfFailure } from './retry-policy.ts'
 

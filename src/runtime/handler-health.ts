@@ -7,7 +7,7 @@
  */
 import type { Clock } from '../clock.ts'
 import { type MoleculeError, toMoleculeError } from '../errors.ts'
-import type { Lease, Outcome } from '../inbox/inbox.ts'
+import type { Lease, Outcome } from '../inbox/worker.ts'
 import { failureSentence } from './failure-sentence.ts'
 
 /** The delays before a broken handler is tried again. Later delays are as long as the last one. */

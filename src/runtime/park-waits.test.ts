@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { letterTo, SENDER } from '../../test/fakes/letters.ts'
 import { MoleculeError } from '../errors.ts'
-import type { Lease } from '../inbox/inbox.ts'
+import type { Lease } from '../inbox/worker.ts'
 import { outcomeOfFailure } from './retry-policy.ts'
 
 const LEASE: Lease = {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { letterTo, SENDER } from '../../test/fakes/letters.ts'
 import { type ErrorCode, MoleculeError } from '../errors.ts'
-import type { Lease, Outcome } from '../inbox/inbox.ts'
+import type { Lease, Outcome } from '../inbox/worker.ts'
 import { exhaustedOutcome, type FailedTurn, outcomeOfFailure } from './retry-policy.ts'
 
 const lease = (more: Partial<Lease> = {}): Lease => ({

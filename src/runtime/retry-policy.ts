@@ -4,7 +4,7 @@
  */
 import { formatWait } from '../duration.ts'
 import type { MoleculeError } from '../errors.ts'
-import type { Failure, Lease, Outcome } from '../inbox/inbox.ts'
+import type { Failure, Lease, Outcome } from '../inbox/worker.ts'
 import { failureSentence } from './failure-sentence.ts'
 import type { HandlerHealth } from './handler-health.ts'
 

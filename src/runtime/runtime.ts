@@ -15,7 +15,7 @@ import {
   leaseId,
   type Outcome,
   type Worker,
-} from '../inbox/inbox.ts'
+} from '../inbox/worker.ts'
 import { type Log, maskPatterns } from '../log.ts'
 import { countTurn, type Metrics } from '../metrics.ts'
 import type { Brief } from '../protocol/brief.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { manualClock } from '../../test/fakes/manual-clock.ts'
 import { MoleculeError } from '../errors.ts'
-import type { Inbox, Lease, NumberedEvents, Outcome } from '../inbox/inbox.ts'
+import type { Inbox, Lease, NumberedEvents, Outcome } from '../inbox/worker.ts'
 import { silentLog } from '../log.ts'
 import { type StopReason, settleTurn } from './settle-turn.ts'
 

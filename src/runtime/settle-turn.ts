@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../clock.ts'
 import { toMoleculeError } from '../errors.ts'
-import type { Inbox, Lease, NumberedEvents, Outcome } from '../inbox/inbox.ts'
+import type { Inbox, Lease, NumberedEvents, Outcome } from '../inbox/worker.ts'
 import type { Log } from '../log.ts'
 import { sleep } from '../wait.ts'
 import { toFailure } from './retry-policy.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { letterTo, SENDER } from '../../test/fakes/letters.ts'
 import { type ErrorCode, MoleculeError } from '../errors.ts'
-import type { Failure, Lease, Outcome } from '../inbox/inbox.ts'
+import type { Failure, Lease, Outcome } from '../inbox/worker.ts'
 import { silentLog } from '../log.ts'
 import { explainFailure, failureSentence } from './failure-sentence.ts'
 

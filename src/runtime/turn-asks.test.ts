@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { letterTo } from '../../test/fakes/letters.ts'
 import { manualClock } from '../../test/fakes/manual-clock.ts'
 import { MoleculeError } from '../errors.ts'
-import type { Inbox, Lease, LeaseStanding } from '../inbox/inbox.ts'
+import type { Inbox, Lease, LeaseStanding } from '../inbox/worker.ts'
 import { silentLog } from '../log.ts'
 import { createTurnAsks } from './turn-asks.ts'
 

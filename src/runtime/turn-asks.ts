@@ -6,7 +6,7 @@
 import type { Decision, PermissionRequest, Turn } from '../backends/backend.ts'
 import type { Clock } from '../clock.ts'
 import { toMoleculeError } from '../errors.ts'
-import type { Inbox, Lease, LeaseStanding } from '../inbox/inbox.ts'
+import type { Inbox, Lease, LeaseStanding } from '../inbox/worker.ts'
 import type { Log } from '../log.ts'
 import { abortableOr, sleep } from '../wait.ts'
 import type { StallTimer } from './stall-timer.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { manualClock } from '../../test/fakes/manual-clock.ts'
-import type { Inbox, LeaseKey, LeaseStanding, NumberedEvents, TurnEvent } from '../inbox/inbox.ts'
+import type { Inbox, LeaseKey, LeaseStanding, NumberedEvents, TurnEvent } from '../inbox/worker.ts'
 import { createTurnLog } from './turn-log.ts'
 
 const KEY: LeaseKey = { workspaceId: 'w', conversationId: 'c', taskId: 't', messageId: 'm', epoch: 1 }

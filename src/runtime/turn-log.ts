@@ -4,7 +4,7 @@
  * deltas, because the reply contains them.
  */
 import type { Clock } from '../clock.ts'
-import type { Inbox, LeaseKey, LeaseStanding, NumberedEvents, TurnEvent } from '../inbox/inbox.ts'
+import type { Inbox, LeaseKey, LeaseStanding, NumberedEvents, TurnEvent } from '../inbox/worker.ts'
 import { boundDiffs } from '../protocol/file-diff.ts'
 import { createTokenMask } from '../token-mask.ts'
 

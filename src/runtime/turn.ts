@@ -13,7 +13,7 @@ import {
   type NumberedEvents,
   type Outcome,
   type Usage,
-} from '../inbox/inbox.ts'
+} from '../inbox/worker.ts'
 import type { Log } from '../log.ts'
 import type { Artifact } from '../protocol/a2a.ts'
 import type { Brief } from '../protocol/brief.ts'

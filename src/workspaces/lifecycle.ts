@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../clock.ts'
 import { MoleculeError } from '../errors.ts'
-import type { WorkspaceQueues } from '../inbox/inbox.ts'
+import type { WorkspaceQueues } from '../inbox/queues.ts'
 import type { Store } from '../store/store.ts'
 import { type ConfigFileChange, changeConfig } from './config/config-file.ts'
 import {

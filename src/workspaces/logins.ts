@@ -6,7 +6,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
 import { toMoleculeError } from '../errors.ts'
-import type { Outcome } from '../inbox/inbox.ts'
+import type { Outcome } from '../inbox/worker.ts'
 import type { Log } from '../log.ts'
 import { type Store, sql, type Transaction } from '../store/store.ts'
 import { sleep } from '../wait.ts'

@@ -1,5 +1,5 @@
 /** Letters for tests of the inbox, as a door would hand them in. */
-import type { Letter } from '../../src/inbox/inbox.ts'
+import type { Letter } from '../../src/inbox/reception.ts'
 import { readEnvelope } from '../../src/protocol/envelope.ts'
 import type { Sender } from '../../src/protocol/request.ts'
 

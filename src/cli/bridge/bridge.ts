@@ -18,7 +18,7 @@ import {
   leaseId,
   type Outcome,
   type RenewedStanding,
-} from '../../inbox/inbox.ts'
+} from '../../inbox/worker.ts'
 import type { MaskingLog } from '../../log.ts'
 import { openCgroups } from '../../process/cgroups.ts'
 import { createProcesses } from '../../process/create-processes.ts'

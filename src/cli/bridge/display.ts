@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../../clock.ts'
 import { formatDuration, formatWait } from '../../duration.ts'
-import { type Lease, type LeaseKey, leaseId, type Outcome } from '../../inbox/inbox.ts'
+import { type Lease, type LeaseKey, leaseId, type Outcome } from '../../inbox/worker.ts'
 import { withoutControls } from '../../printable.ts'
 import { toRequestPart } from '../../protocol/part.ts'
 import { joinText } from '../../protocol/request.ts'

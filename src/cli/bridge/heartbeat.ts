@@ -5,7 +5,7 @@
 import { type PlatformConnection, retryUntilAnswered } from '../../client/platform-connection.ts'
 import type { Clock } from '../../clock.ts'
 import { toMoleculeError } from '../../errors.ts'
-import type { Outcome } from '../../inbox/inbox.ts'
+import type { Outcome } from '../../inbox/worker.ts'
 import type { Log } from '../../log.ts'
 import { type LoginCheck, type LoginState, nextLoginState, shownByOutcome } from '../../workspaces/logins.ts'
 import { NEEDS_LOGIN_STATE } from '../../workspaces/presence.ts'

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { test } from 'node:test'
 import { temporaryDir } from '../../../test/harness/process-harness.ts'
 import { MoleculeError } from '../../errors.ts'
-import type { Inbox, LeaseKey, Outcome } from '../../inbox/inbox.ts'
+import type { Inbox, LeaseKey, Outcome } from '../../inbox/worker.ts'
 import { silentLog } from '../../log.ts'
 import { createSpool } from './spool.ts'
 

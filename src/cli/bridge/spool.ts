@@ -7,7 +7,7 @@ import { open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { retryUntilAnswered } from '../../client/platform-connection.ts'
 import { toMoleculeError } from '../../errors.ts'
-import { type Inbox, type LeaseKey, leaseId, type NumberedEvents, type Outcome } from '../../inbox/inbox.ts'
+import { type Inbox, type LeaseKey, leaseId, type NumberedEvents, type Outcome } from '../../inbox/worker.ts'
 import type { Log } from '../../log.ts'
 
 interface SpooledOutcome {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { letterTo } from '../../../test/fakes/letters.ts'
 import { manualClock } from '../../../test/fakes/manual-clock.ts'
-import type { Reception } from '../../inbox/inbox.ts'
+import type { Reception } from '../../inbox/reception.ts'
 import { silentLog } from '../../log.ts'
 import { watchFreeSpace } from './free-space.ts'
 

@@ -5,7 +5,7 @@
 import { statfs } from 'node:fs/promises'
 import type { Clock } from '../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
-import type { Reception } from '../../inbox/inbox.ts'
+import type { Reception } from '../../inbox/reception.ts'
 import type { Log } from '../../log.ts'
 
 /** How often the disk is asked; a caller never waits for it. */

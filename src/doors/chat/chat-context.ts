@@ -1,9 +1,9 @@
 /** Dependencies of the chat door, and of one connected channel. */
 import type { Clock } from '../../clock.ts'
 import type { Deliveries } from '../../inbox/delivery.ts'
-import type { Reception } from '../../inbox/inbox.ts'
 import type { Budgets, PendingAsks } from '../../inbox/owners.ts'
 import type { Activity, Stories } from '../../inbox/readers.ts'
+import type { Reception } from '../../inbox/reception.ts'
 import type { Log } from '../../log.ts'
 import type { Channels, StoredChannel } from '../../workspaces/channels.ts'
 import type { ChatLog } from '../../workspaces/chat-log.ts'

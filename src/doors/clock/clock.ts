@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
-import type { Reception } from '../../inbox/inbox.ts'
+import type { Reception } from '../../inbox/reception.ts'
 import type { Log } from '../../log.ts'
 import { readEnvelope } from '../../protocol/envelope.ts'
 import { createWakeUp } from '../../wait.ts'

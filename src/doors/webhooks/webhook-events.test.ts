@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { LogEntry } from '../../inbox/inbox.ts'
+import type { LogEntry } from '../../inbox/reception.ts'
 import type { StreamResponse, TaskState } from '../../protocol/a2a.ts'
 import { webhookEvents } from './webhook-events.ts'
 

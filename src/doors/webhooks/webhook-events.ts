@@ -4,7 +4,7 @@
  */
 
 import type { PushCursor } from '../../inbox/delivery.ts'
-import type { LogEntry } from '../../inbox/inbox.ts'
+import type { LogEntry } from '../../inbox/reception.ts'
 import { type Artifact, isFinal, isInterrupted, type StreamResponse, type Task } from '../../protocol/a2a.ts'
 import { mergeArtifact } from '../../protocol/merge-artifact.ts'
 

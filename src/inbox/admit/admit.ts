@@ -14,9 +14,10 @@ import { sql, statement, type Transaction, together } from '../../store/store.ts
 import { answerAsk, type OpenAsk, openAskOf } from '../ask/ask.ts'
 import { type Ancestry, requireRoom } from '../delegate/ancestry.ts'
 import { meetByKey, meetOldChild } from '../delegate/old-child.ts'
-import type { Admitted, Directive, Letter } from '../inbox.ts'
 import type { WorkerDirective } from '../lease/directives.ts'
 import { recordChange } from '../read/event-log.ts'
+import type { Admitted, Letter } from '../reception.ts'
+import type { Directive } from '../worker.ts'
 import { dedupeOf, dedupeOfContent, keyOfContent } from './dedupe.ts'
 import {
   budgetStatements,

@@ -3,10 +3,11 @@ import { isInterrupted, type TaskState } from '../../protocol/a2a.ts'
 import { type Statement, statement, type Value } from '../../store/store.ts'
 import type { Ancestry } from '../delegate/ancestry.ts'
 import { putStatement } from '../deliver/push-configs.ts'
-import type { Lease, Letter } from '../inbox.ts'
 import { type Claimant, LEASE_MS } from '../lease/claim.ts'
+import type { Letter } from '../reception.ts'
 import { setTaskState } from '../settle/task-state.ts'
 import { EXPIRY_MS } from '../upkeep/expire.ts'
+import type { Lease } from '../worker.ts'
 
 /** A letter with everything computed that needs no database: the transaction is short and may run twice. */
 export interface PreparedLetter {

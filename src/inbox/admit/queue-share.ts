@@ -5,8 +5,8 @@
  */
 import { MoleculeError } from '../../errors.ts'
 import { sql, type Transaction } from '../../store/store.ts'
-import type { Letter } from '../inbox.ts'
 import { topPrincipal } from '../read/principals.ts'
+import type { Letter } from '../reception.ts'
 
 /** Messages that may wait in one workspace; the next sender gets 429 with `Retry-After`. */
 const QUEUE_MESSAGES_MAX = 1000

@@ -7,7 +7,6 @@
  */
 import type { Part, TaskState } from '../../protocol/a2a.ts'
 import { sql, type Transaction, together } from '../../store/store.ts'
-import { type Ask, type LeaseKey, type LeaseStanding, leaseId } from '../inbox.ts'
 import type { WorkerDirective } from '../lease/directives.ts'
 import { LEASE_COLUMNS, type LeaseRow, toLeaseKey } from '../lease/lease-rows.ts'
 import { lockWorkspace } from '../lease/lock-workspace.ts'
@@ -15,6 +14,7 @@ import { lockHeldTurn, type SuspendOutput, suspend, takeSlotBack } from '../leas
 import type { Answerer, AskDecision, Rule } from '../owners.ts'
 import { type LogItem, recordChange } from '../read/event-log.ts'
 import { setTaskState } from '../settle/task-state.ts'
+import { type Ask, type LeaseKey, type LeaseStanding, leaseId } from '../worker.ts'
 import { answererOfRule, useRule } from './rules.ts'
 
 const ASK_TIMEOUT_MS = 30 * 60_000

@@ -7,10 +7,10 @@ import { MoleculeError } from '../../errors.ts'
 import { readTimeCursor, withinPage, writeTimeCursor } from '../../store/page-budget.ts'
 import { sql, type Transaction, together } from '../../store/store.ts'
 import type { InboxContext } from '../context.ts'
-import type { Directive } from '../inbox.ts'
 import { lockWorkspace } from '../lease/lock-workspace.ts'
 import type { Answerer, AskDecision, OwnersPage, PendingAsk, PendingAsks, Rule, RuleChoice } from '../owners.ts'
 import { recordChange } from '../read/event-log.ts'
+import type { Directive } from '../worker.ts'
 import {
   type AskKey,
   askIdOf,

@@ -18,8 +18,9 @@ import { depthLeft, RELAY_PATH_KEY, relayPathOf } from '../../protocol/relay-pat
 import type { TraceContext } from '../../protocol/trace-context.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
 import { type Budget, budgetsOfMessage, leftOf } from '../budget/budget-rows.ts'
-import type { DelegatingConversation, LeaseKey, Letter } from '../inbox.ts'
+import type { DelegatingConversation, Letter } from '../reception.ts'
 import { EXPIRY_MS } from '../upkeep/expire.ts'
+import type { LeaseKey } from '../worker.ts'
 import { readTree, refuseDelegation, roomInTree, type TreeRow, turnsMaxOf } from './tree.ts'
 
 /** The rows of a message that belongs to a tree. */

@@ -7,9 +7,10 @@ import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { sql, statement, together } from '../../store/store.ts'
 import type { Admission } from '../admit/admit.ts'
 import type { InboxContext } from '../context.ts'
-import { type DelegatingConversation, type Inbox, type LeaseKey, type Letter, leaseId } from '../inbox.ts'
 import { lockWorkspace } from '../lease/lock-workspace.ts'
 import { recordChange } from '../read/event-log.ts'
+import type { DelegatingConversation, Letter } from '../reception.ts'
+import { type Inbox, type LeaseKey, leaseId } from '../worker.ts'
 import { type Ancestry, findParent, toChild, toOrphan } from './ancestry.ts'
 
 /** A turn may wait again after this time, when too many turns of its workspace wait now. */

@@ -7,8 +7,8 @@ import { toMoleculeError } from '../../errors.ts'
 import { isFinal, isInterrupted, type Task } from '../../protocol/a2a.ts'
 import { sql } from '../../store/store.ts'
 import type { InboxContext } from '../context.ts'
-import type { ForgetRead } from '../inbox.ts'
 import { messagesOfTask } from '../read/task-messages.ts'
+import type { ForgetRead } from '../reception.ts'
 
 /**
  * Settled children of the task that the running turn of their parent has not read. The principal of the task is that of

@@ -6,7 +6,7 @@
  */
 import { sql, type Transaction } from '../../store/store.ts'
 import type { PreparedLetter } from '../admit/letter-rows.ts'
-import type { Admitted } from '../inbox.ts'
+import type { Admitted } from '../reception.ts'
 import type { Ancestry } from './ancestry.ts'
 
 interface OldChildRow {

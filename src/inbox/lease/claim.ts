@@ -6,9 +6,9 @@
 import { restoreEnvelope } from '../../protocol/envelope.ts'
 import type { Sender } from '../../protocol/request.ts'
 import { type Statement, sql, statement, type Transaction, together } from '../../store/store.ts'
-import type { Lease } from '../inbox.ts'
 import { type LogItem, type NewLogEntry, recordChange } from '../read/event-log.ts'
 import { setTaskState } from '../settle/task-state.ts'
+import type { Lease } from '../worker.ts'
 import { OLDEST_UNSETTLED_ID } from './conversation-readiness.ts'
 
 /** After this silence another worker may take over. Workers renew their leases every third of it. */

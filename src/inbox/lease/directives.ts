@@ -5,7 +5,7 @@
 import type { Part } from '../../protocol/a2a.ts'
 import { restoreEnvelope } from '../../protocol/envelope.ts'
 import { sql, type Transaction } from '../../store/store.ts'
-import type { Directive } from '../inbox.ts'
+import type { Directive } from '../worker.ts'
 import { LEASE_COLUMNS, type LeaseRow, toLeaseKey } from './lease-rows.ts'
 
 /** Directives of each kind that one sweep sends; the next sweep sends the rest. */

@@ -1,6 +1,6 @@
 /** Leases as rows: the columns that make a `LeaseKey`, and the leases of one worker. */
 import { sql, type Transaction } from '../../store/store.ts'
-import type { LeaseKey } from '../inbox.ts'
+import type { LeaseKey } from '../worker.ts'
 
 /** Leases read at a time; the next sweep or poll reads the rest. */
 const LEASES_MAX = 1000

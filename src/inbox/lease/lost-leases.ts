@@ -4,7 +4,7 @@
  * `held` in two sweeps is released: by then every answer that was on its way has arrived.
  */
 import type { InboxContext } from '../context.ts'
-import { type LeaseKey, leaseId } from '../inbox.ts'
+import { type LeaseKey, leaseId } from '../worker.ts'
 import { findLeasesOf } from './lease-rows.ts'
 
 export type ReleaseLease = (key: LeaseKey) => void

@@ -4,8 +4,8 @@
  * a slot back, over the limit if need be.
  */
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
-import type { LeaseKey, LeaseStanding } from '../inbox.ts'
 import { recordChange } from '../read/event-log.ts'
+import type { LeaseKey, LeaseStanding } from '../worker.ts'
 import { claimOldest, type NextClaim } from './claim.ts'
 
 /** Turns of one workspace that may wait at a time; a further wait is refused. */

@@ -2,7 +2,7 @@
  * Counts what a bridge stores for each turn. Prevents unbounded growth: the body of each call has a limit, but a turn may
  * make any number of calls, and one turn stored 150 MB. Counted in this process only, so that the count costs no query.
  */
-import { type LeaseKey, leaseId } from '../inbox.ts'
+import { type LeaseKey, leaseId } from '../worker.ts'
 
 /** Events, questions and the outcome of one turn. A turn that stores more fails with `too_large`. */
 export const TURN_BYTES_MAX = 64 * 1024 * 1024

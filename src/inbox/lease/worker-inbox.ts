@@ -6,6 +6,10 @@ import { toMoleculeError } from '../../errors.ts'
 import type { Transaction } from '../../store/store.ts'
 import { type AskOutput, ask } from '../ask/ask.ts'
 import type { InboxContext } from '../context.ts'
+import { append, begin, extend } from '../settle/append.ts'
+import { maskAsk, maskEvents, maskSettle } from '../settle/mask-turn.ts'
+import type { SettleInput } from '../settle/record-outcome.ts'
+import { settle } from '../settle/settle.ts'
 import {
   type Directive,
   type Inbox,
@@ -14,11 +18,7 @@ import {
   leaseId,
   type RenewedStanding,
   type Worker,
-} from '../inbox.ts'
-import { append, begin, extend } from '../settle/append.ts'
-import { maskAsk, maskEvents, maskSettle } from '../settle/mask-turn.ts'
-import type { SettleInput } from '../settle/record-outcome.ts'
-import { settle } from '../settle/settle.ts'
+} from '../worker.ts'
 import type { NextClaim } from './claim.ts'
 import { resume, suspend } from './suspend.ts'
 import type { WorkerQueue } from './worker-queues.ts'

@@ -4,7 +4,7 @@
  */
 import { createWaitQueue, type WaitQueue } from '../../wait.ts'
 import type { ReadyWorkers } from '../admit/admit.ts'
-import type { Directive, Worker } from '../inbox.ts'
+import type { Directive, Worker } from '../worker.ts'
 
 /** How many leases a bridge can hold at a time, and the ids of those it holds. */
 export interface LeaseCapacity {

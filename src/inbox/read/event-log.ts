@@ -7,9 +7,9 @@ import type { Part, TaskState } from '../../protocol/a2a.ts'
 import { DAMAGED, readReplyIfWhole, type StoredReply } from '../../protocol/stored-reply.ts'
 import { createByteBudget, FOLLOW_BYTES_MAX, withinPage } from '../../store/page-budget.ts'
 import { type Statement, sql, statement, type Transaction } from '../../store/store.ts'
-import type { TurnEvent } from '../inbox.ts'
 import type { Answerer, AskDecision } from '../owners.ts'
 import type { StatusMessage } from '../settle/status-message.ts'
+import type { TurnEvent } from '../worker.ts'
 
 export type LogItem =
   | ({ readonly t: 'status'; readonly state: TaskState } & Partial<StatusMessage>)

@@ -9,8 +9,9 @@ import type { MessageContent, Part, StreamResponse } from '../../protocol/a2a.ts
 import { isBareText } from '../../protocol/merge-artifact.ts'
 import type { StoredReply } from '../../protocol/stored-reply.ts'
 import type { Transaction } from '../../store/store.ts'
-import type { LogEntry, TurnEvent } from '../inbox.ts'
+import type { LogEntry } from '../reception.ts'
 import { type TaskIds, toAgentMessage } from '../settle/status-message.ts'
+import type { TurnEvent } from '../worker.ts'
 import { DAMAGED_REPLY, type LogItem, readItems, type TaskLogRow } from './event-log.ts'
 
 export interface LogWire {

@@ -6,7 +6,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { MoleculeError } from '../../errors.ts'
 import { type Statement, type Store, sql, statement, type Transaction } from '../../store/store.ts'
-import type { LeaseKey, Outcome } from '../inbox.ts'
 import {
   type PlatformUsage,
   USAGE_DAYS_MAX,
@@ -15,6 +14,7 @@ import {
   type UsageReport,
   type UsageSum,
 } from '../readers.ts'
+import type { LeaseKey, Outcome } from '../worker.ts'
 
 export const DAY_MS = 24 * 3600_000
 

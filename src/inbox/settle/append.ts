@@ -3,10 +3,10 @@
  * how the lease stands; this is how a worker on another machine learns that its turn was cancelled or taken over.
  */
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
-import type { LeaseKey, LeaseStanding, NumberedEvents, RenewedStanding } from '../inbox.ts'
 import { LEASE_MS } from '../lease/claim.ts'
 import { lockWorkspace } from '../lease/lock-workspace.ts'
 import { type LogItem, recordChange } from '../read/event-log.ts'
+import type { LeaseKey, LeaseStanding, NumberedEvents, RenewedStanding } from '../worker.ts'
 
 interface HeldRow {
   lease_epoch: number

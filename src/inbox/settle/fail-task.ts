@@ -1,9 +1,9 @@
 /** Fails a task with a reason. Its unsettled messages become dead letters: they could only follow what has failed. */
 import { sql, type Transaction, together } from '../../store/store.ts'
 import { type AddressedMessage, deliveryStatements } from '../deliver/delivery-rows.ts'
-import type { Failure } from '../inbox.ts'
 import type { LogItem } from '../read/event-log.ts'
 import { messagesOfTask } from '../read/task-messages.ts'
+import type { Failure } from '../worker.ts'
 import { statusMessageOf, withoutDetail } from './status-message.ts'
 import { setTaskState } from './task-state.ts'
 

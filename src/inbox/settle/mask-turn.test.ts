@@ -1,7 +1,7 @@
 /** Tokens of the platform are masked in what a turn reports; a session is opaque and stays as it is. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Outcome } from '../inbox.ts'
+import type { Outcome } from '../worker.ts'
 import { maskEvents, maskSettle } from './mask-turn.ts'
 
 const TOKEN = `mol_${'x'.repeat(43)}`

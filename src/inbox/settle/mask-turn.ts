@@ -3,7 +3,7 @@
  * not only the runtime, because a bridge may send what it did not mask.
  */
 import { maskTokens } from '../../token-mask.ts'
-import type { Ask, NumberedEvents, Outcome } from '../inbox.ts'
+import type { Ask, NumberedEvents, Outcome } from '../worker.ts'
 import type { SettleInput } from './record-outcome.ts'
 
 /** Notes are not masked: only the next attempt reads them. */

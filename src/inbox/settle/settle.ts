@@ -4,12 +4,12 @@
  * takeover is kept in the log and never becomes a second reply.
  */
 import { statement, type Transaction, together } from '../../store/store.ts'
-import type { LeaseKey, Outcome } from '../inbox.ts'
 import { type Claim, claimHead, type HeadRow, type NextClaim, selectOldest } from '../lease/claim.ts'
 import { freeConversation } from '../lease/conversation-readiness.ts'
 import { type LogItem, recordChange } from '../read/event-log.ts'
 import { laterMessagesOfTask, messagesOfTask } from '../read/task-messages.ts'
 import { usageRows } from '../read/usage.ts'
+import type { LeaseKey, Outcome } from '../worker.ts'
 import { unseenItems } from './append.ts'
 import { type HeldMessage, type RecordedOutcome, recordOutcome, type SettleInput } from './record-outcome.ts'
 import { setTaskResult, type TaskResult } from './task-state.ts'

@@ -4,7 +4,7 @@
  * special, a stream and a chat can leak nothing.
  */
 import type { Message, MessageContent } from '../../protocol/a2a.ts'
-import type { Failure } from '../inbox.ts'
+import type { Failure } from '../worker.ts'
 
 /** As stored: the sentence and code of a failure, an agent's question, or the reason of a wait. */
 export interface StatusMessage extends MessageContent {

@@ -2,7 +2,7 @@
  * Checks the budgets of a turn when its brief is made, so it holds for bridges too. A turn whose budget is spent is
  * parked. A turn without a budget costs no query.
  */
-import type { Lease } from '../../inbox/inbox.ts'
+import type { Lease } from '../../inbox/worker.ts'
 import type { Brief } from '../../protocol/brief.ts'
 import { mayHaveBudget } from '../../protocol/delegation.ts'
 

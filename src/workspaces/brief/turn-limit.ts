@@ -5,7 +5,7 @@
  * attempt at a message is no further turn: a provider that fails must not use up the hour.
  */
 import type { Clock } from '../../clock.ts'
-import type { Lease } from '../../inbox/inbox.ts'
+import type { Lease } from '../../inbox/worker.ts'
 import type { Brief } from '../../protocol/brief.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
 import { TURNS_PER_HOUR_DEFAULT } from '../workspace.ts'

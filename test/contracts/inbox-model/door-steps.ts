@@ -1,7 +1,7 @@
 /** Steps of doors: admit in every way, follow, cancel. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import type { Letter } from '../../../src/inbox/inbox.ts'
+import type { Letter } from '../../../src/inbox/reception.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { hasCode } from '../inbox/harness.ts'
 import { aliveNodes, always, command, number, pick } from './command.ts'

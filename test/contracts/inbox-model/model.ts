@@ -4,15 +4,8 @@
  * model is given each lease and asserts that it was allowed.
  */
 import assert from 'node:assert/strict'
-import type {
-  Admitted,
-  Lease,
-  LeaseStanding,
-  Letter,
-  NumberedEvents,
-  Outcome,
-  RenewedStanding,
-} from '../../../src/inbox/inbox.ts'
+import type { Admitted, Letter } from '../../../src/inbox/reception.ts'
+import type { Lease, LeaseStanding, NumberedEvents, Outcome, RenewedStanding } from '../../../src/inbox/worker.ts'
 import type { Message } from '../../../src/protocol/a2a.ts'
 
 export type ModelMessageState = 'queued' | 'leased' | 'stopping' | 'done' | 'dead' | 'canceled' | 'answer'

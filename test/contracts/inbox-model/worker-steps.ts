@@ -1,7 +1,7 @@
 /** Steps of workers, with leases that they hold, or held once and lost without knowing. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import type { NumberedEvents, Outcome } from '../../../src/inbox/inbox.ts'
+import type { NumberedEvents, Outcome } from '../../../src/inbox/worker.ts'
 import { failure } from '../inbox/harness.ts'
 import { aliveNodes, command, number, pick, rarely } from './command.ts'
 import type { HeldLease, InboxModel } from './model.ts'

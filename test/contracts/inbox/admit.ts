@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ulid } from '../../../src/ids.ts'
-import type { Admitted } from '../../../src/inbox/inbox.ts'
+import type { Admitted } from '../../../src/inbox/reception.ts'
 import { sql } from '../../../src/store/store.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { manualClock } from '../../fakes/manual-clock.ts'

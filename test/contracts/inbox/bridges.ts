@@ -1,9 +1,10 @@
 /** Bridges: workers on other machines, which poll for work and may lose any answer. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type BridgeCall, type Directive, type Lease, type LeaseKey, leaseId } from '../../../src/inbox/inbox.ts'
+import type { BridgeCall } from '../../../src/inbox/bridges.ts'
 import { BRIDGES_MAX } from '../../../src/inbox/lease/bridges.ts'
 import { TURN_BYTES_MAX } from '../../../src/inbox/lease/turn-bytes.ts'
+import { type Directive, type Lease, type LeaseKey, leaseId } from '../../../src/inbox/worker.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { done, hasCode, type InboxHarness } from './harness.ts'
 

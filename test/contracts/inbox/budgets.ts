@@ -1,7 +1,8 @@
 /** Budgets: what is spent of them, who is asked, and what an answer does to the messages that wait. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Lease, Letter } from '../../../src/inbox/inbox.ts'
+import type { Letter } from '../../../src/inbox/reception.ts'
+import type { Lease } from '../../../src/inbox/worker.ts'
 import { mayHaveBudget } from '../../../src/protocol/delegation.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { waitUntil } from '../../harness/wait.ts'

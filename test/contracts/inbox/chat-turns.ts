@@ -1,7 +1,7 @@
 /** What a chat shows of a running turn: its tools, and what it has said so far. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Lease, Outcome, TurnEvent } from '../../../src/inbox/inbox.ts'
+import type { Lease, Outcome, TurnEvent } from '../../../src/inbox/worker.ts'
 import { diffOfFile } from '../../../src/protocol/file-diff.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { done, failure, type InboxHarness } from './harness.ts'

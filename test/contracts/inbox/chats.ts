@@ -1,8 +1,8 @@
 /** Conversations as a chat shows them: their list, and the pages of one. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Lease, Outcome } from '../../../src/inbox/inbox.ts'
 import type { ConversationQuery } from '../../../src/inbox/readers.ts'
+import type { Lease, Outcome } from '../../../src/inbox/worker.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { COPIED_TEXT, copyMessages } from '../../harness/many-messages.ts'
 import { done, failure, hasCode, type InboxHarness } from './harness.ts'

@@ -1,7 +1,7 @@
 /** Dead letters: listed, inspected, replayed once, discarded. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Failure } from '../../../src/inbox/inbox.ts'
+import type { Failure } from '../../../src/inbox/worker.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { manualClock } from '../../fakes/manual-clock.ts'
 import { done, failure, hasCode, type InboxHarness } from './harness.ts'

@@ -1,7 +1,7 @@
 /** Delegations: children of a turn, their keys, their limits, and what ends with their parent. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Lease } from '../../../src/inbox/inbox.ts'
+import type { Lease } from '../../../src/inbox/worker.ts'
 import type { Task } from '../../../src/protocol/a2a.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { waitUntil } from '../../harness/wait.ts'

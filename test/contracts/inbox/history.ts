@@ -1,7 +1,7 @@
 /** What a turn is told of the conversation before it: the history for a model, the earlier conversation for a new session. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Lease, Outcome } from '../../../src/inbox/inbox.ts'
+import type { Lease, Outcome } from '../../../src/inbox/worker.ts'
 import type { Brief } from '../../../src/protocol/brief.ts'
 import { readEnvelope } from '../../../src/protocol/envelope.ts'
 import { keepSession } from '../../../src/sessions/sessions.ts'

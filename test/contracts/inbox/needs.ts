@@ -1,8 +1,8 @@
 /** What waits for a person: each kind is listed with its reason, in pages, and its mark follows each change. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Outcome } from '../../../src/inbox/inbox.ts'
 import type { Need, NeedKind } from '../../../src/inbox/owners.ts'
+import type { Outcome } from '../../../src/inbox/worker.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { done, failure, hasCode, type InboxHarness } from './harness.ts'
 

@@ -1,7 +1,8 @@
 /** Notes for the next attempt, and outcomes that say more than their reply. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Lease, LogEntry } from '../../../src/inbox/inbox.ts'
+import type { LogEntry } from '../../../src/inbox/reception.ts'
+import type { Lease } from '../../../src/inbox/worker.ts'
 import { findNotes } from '../../../src/workspaces/brief/brief-maker.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { failure, type InboxHarness } from './harness.ts'

@@ -1,7 +1,7 @@
 /** Pages of bounded bytes: a reader gets every row once, over several pages, and no page parses more than its budget. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { TaskQuery } from '../../../src/inbox/inbox.ts'
+import type { TaskQuery } from '../../../src/inbox/reception.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { COPIED_TEXT, copiedConversation, copyMessages } from '../../harness/many-messages.ts'
 import { done, failure, type InboxHarness } from './harness.ts'

@@ -1,7 +1,7 @@
 /** Permissions: a running turn asks, an owner answers once, and a timeout denies. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Lease, leaseId } from '../../../src/inbox/inbox.ts'
+import { type Lease, leaseId } from '../../../src/inbox/worker.ts'
 import { sql } from '../../../src/store/store.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { hasCodeAndText } from '../../harness/check-error.ts'

@@ -1,7 +1,7 @@
 /** The queue of a workspace as a whole: pause, stop, resume, end. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Lease, Outcome } from '../../../src/inbox/inbox.ts'
+import type { Lease, Outcome } from '../../../src/inbox/worker.ts'
 import { findSession } from '../../../src/sessions/sessions.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { manualClock } from '../../fakes/manual-clock.ts'

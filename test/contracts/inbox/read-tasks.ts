@@ -1,7 +1,8 @@
 /** What readers see of tasks: snapshots, and lists. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Outcome, TaskQuery, TurnEvent } from '../../../src/inbox/inbox.ts'
+import type { TaskQuery } from '../../../src/inbox/reception.ts'
+import type { Outcome, TurnEvent } from '../../../src/inbox/worker.ts'
 import type { Part } from '../../../src/protocol/a2a.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { manualClock } from '../../fakes/manual-clock.ts'

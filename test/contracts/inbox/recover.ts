@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MoleculeError } from '../../../src/errors.ts'
-import type { Lease, Outcome } from '../../../src/inbox/inbox.ts'
+import type { Lease, Outcome } from '../../../src/inbox/worker.ts'
 import { findSession } from '../../../src/sessions/sessions.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { letterTo } from '../../fakes/letters.ts'

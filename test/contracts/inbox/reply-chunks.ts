@@ -1,7 +1,8 @@
 /** How a reply reaches the readers of its task: begun once, appended, closed, and never twice. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { LogEntry, Outcome, TurnEvent } from '../../../src/inbox/inbox.ts'
+import type { LogEntry } from '../../../src/inbox/reception.ts'
+import type { Outcome, TurnEvent } from '../../../src/inbox/worker.ts'
 import type { StreamResponse } from '../../../src/protocol/a2a.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { createAddingReader, createPythonReader, type StreamReader } from '../../fakes/strict-clients.ts'

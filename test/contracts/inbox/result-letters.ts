@@ -1,7 +1,7 @@
 /** The message by which a conversation gets the result of its delegation: order, text, address and limits. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Lease, Outcome } from '../../../src/inbox/inbox.ts'
+import type { Lease, Outcome } from '../../../src/inbox/worker.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { done, failure, type InboxHarness, type TestWorker } from './harness.ts'
 import { childOf, createTeams, limitsOf, pathOf, retry, textOf, withLimits } from './team.ts'

@@ -1,8 +1,8 @@
 /** Retention: ended tasks are deleted after their time; unsettled ones and those that need a person never are. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Outcome } from '../../../src/inbox/inbox.ts'
 import { prune } from '../../../src/inbox/upkeep/retention.ts'
+import type { Outcome } from '../../../src/inbox/worker.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { waitUntil } from '../../harness/wait.ts'
 import { done, failure, type InboxHarness } from './harness.ts'

@@ -1,7 +1,7 @@
 /** Rules: an owner's "always allow" answers the asks that it covers, until it is revoked. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Lease } from '../../../src/inbox/inbox.ts'
+import type { Lease } from '../../../src/inbox/worker.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { hasCodeAndText } from '../../harness/check-error.ts'
 import { done, hasCode, type InboxHarness, type TestWorker } from './harness.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Outcome } from '../../../src/inbox/inbox.ts'
+import type { Outcome } from '../../../src/inbox/worker.ts'
 import type { Task } from '../../../src/protocol/a2a.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { letterTo } from '../../fakes/letters.ts'

@@ -1,7 +1,8 @@
 /** Turns: order, slots, outcomes, retries, and what readers see of them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Lease, LogEntry, Outcome } from '../../../src/inbox/inbox.ts'
+import type { LogEntry } from '../../../src/inbox/reception.ts'
+import type { Lease, Outcome } from '../../../src/inbox/worker.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { manualClock } from '../../fakes/manual-clock.ts'
 import { within } from '../../harness/wait.ts'

@@ -1,5 +1,6 @@
 /** Workspaces with a worker each, whose turns delegate to one another. */
-import type { Lease, Letter } from '../../../src/inbox/inbox.ts'
+import type { Letter } from '../../../src/inbox/reception.ts'
+import type { Lease } from '../../../src/inbox/worker.ts'
 import type { Metadata } from '../../../src/protocol/a2a.ts'
 import type { DelegationEnvelope } from '../../../src/protocol/delegation.ts'
 import { withMessageMetadata } from '../../../src/protocol/envelope.ts'

@@ -1,7 +1,7 @@
 /** Waiting turns: they give up their slot, ask a person, and resume. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Lease } from '../../../src/inbox/inbox.ts'
+import type { Lease } from '../../../src/inbox/worker.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { done, failure, type InboxHarness } from './harness.ts'
 

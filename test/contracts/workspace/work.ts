@@ -1,7 +1,7 @@
 /** What a workspace and its card show of its messages: the running turn, what waits, what needs a person, what today cost. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Lease, Outcome } from '../../../src/inbox/inbox.ts'
+import type { Lease, Outcome } from '../../../src/inbox/worker.ts'
 import type { CardFacts } from '../../../src/workspaces/workspace.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { done, failure } from '../inbox/harness.ts'

@@ -1,6 +1,6 @@
 /** One call of an A2A method, independent of its binding and version, and the dependencies of the methods. */
 import type { Clock } from '../../../clock.ts'
-import type { Reception } from '../../../inbox/inbox.ts'
+import type { Reception } from '../../../inbox/reception.ts'
 import type { Log } from '../../../log.ts'
 import type { A2aMethod, JsonRpcRequest } from '../../../protocol/json-rpc.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'

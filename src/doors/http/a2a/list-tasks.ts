@@ -1,5 +1,5 @@
 /** `ListTasks`: the caller's tasks, last changed first, page by page. A page token is the position after a page. */
-import type { TaskPage, TaskQuery } from '../../../inbox/inbox.ts'
+import type { TaskPage, TaskQuery } from '../../../inbox/reception.ts'
 import { invalidRequest } from '../../../protocol/invalid-request.ts'
 import { listTasksParamsSchema, parseInput } from '../../../protocol/schemas.ts'
 import { taskScope } from '../server/auth.ts'

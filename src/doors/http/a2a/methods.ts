@@ -6,7 +6,7 @@
 import { type Action, requireAccess } from '../../../api/who-may.ts'
 import { MoleculeError } from '../../../errors.ts'
 import { isWorkspaceId } from '../../../ids.ts'
-import type { Admitted, Letter, Reception, TaskView } from '../../../inbox/inbox.ts'
+import type { Admitted, Letter, Reception, TaskView } from '../../../inbox/reception.ts'
 import type { Task } from '../../../protocol/a2a.ts'
 import { idempotencyKey, type ProtocolVersion, readSend, sendOptions } from '../../../protocol/envelope.ts'
 import type { A2aMethod } from '../../../protocol/json-rpc.ts'

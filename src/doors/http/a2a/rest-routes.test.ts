@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { createFakePushContext, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
 import { openA2a, soon } from '../../../../test/harness/a2a-in-memory.ts'
 import { sendParams } from '../../../../test/harness/open-door.ts'
-import type { TaskQuery } from '../../../inbox/inbox.ts'
+import type { TaskQuery } from '../../../inbox/reception.ts'
 
 /** A door with one finished task, that notes the calls of its push configs and the queries of its list. */
 async function openNoting() {

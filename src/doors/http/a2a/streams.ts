@@ -5,7 +5,7 @@
  * they show the same events in the same order.
  */
 import { MoleculeError } from '../../../errors.ts'
-import type { LogEntry, Reception, TaskView } from '../../../inbox/inbox.ts'
+import type { LogEntry, Reception, TaskView } from '../../../inbox/reception.ts'
 import { isFinal, type StreamResponse, type Task } from '../../../protocol/a2a.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import { markRead } from '../../mark-read.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createFakePlatform, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
-import type { Letter, Reception, TaskView } from '../../../inbox/inbox.ts'
+import type { Letter, Reception, TaskView } from '../../../inbox/reception.ts'
 import type { StreamResponse } from '../../../protocol/a2a.ts'
 import { type OpenStreamOptions, openStream, type TaskStream, taskEvents } from './streams.ts'
 

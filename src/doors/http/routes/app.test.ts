@@ -6,7 +6,7 @@ import { createFakePlatform, secretOf, WORKSPACE_ID } from '../../../../test/fak
 import { openDoor } from '../../../../test/harness/open-door.ts'
 import { openRoutes, recordPart } from '../../../../test/harness/route-calls.ts'
 import { systemClock } from '../../../clock.ts'
-import type { Bridges } from '../../../inbox/inbox.ts'
+import type { Bridges } from '../../../inbox/bridges.ts'
 import { createMetrics } from '../../../metrics.ts'
 import type { WorkspaceRegistry } from '../../../workspaces/registry.ts'
 import type { WorkspaceLifecycle } from '../../../workspaces/workspace.ts'

@@ -6,7 +6,7 @@ import { secretOf } from '../../../../test/fakes/platform/fake-platform.ts'
 import { openDoor } from '../../../../test/harness/open-door.ts'
 import { openRoutes, recordPart } from '../../../../test/harness/route-calls.ts'
 import { waitUntil } from '../../../../test/harness/wait.ts'
-import type { Reception } from '../../../inbox/inbox.ts'
+import type { Reception } from '../../../inbox/reception.ts'
 import { createMetrics } from '../../../metrics.ts'
 import type { Artifact, Part, Task } from '../../../protocol/a2a.ts'
 

@@ -5,7 +5,7 @@
  */
 import { readArtifact } from '../../../api/tasks.ts'
 import { MoleculeError } from '../../../errors.ts'
-import type { Reception } from '../../../inbox/inbox.ts'
+import type { Reception } from '../../../inbox/reception.ts'
 import type { Artifact, Part } from '../../../protocol/a2a.ts'
 import { extensionOf, safeFileName } from '../../../protocol/file-name.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'

@@ -14,7 +14,7 @@ import {
   takeLeases,
 } from '../../../api/bridges.ts'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
-import type { Directive } from '../../../inbox/inbox.ts'
+import type { Directive } from '../../../inbox/worker.ts'
 import { countTurn } from '../../../metrics.ts'
 import type { Brief } from '../../../protocol/brief.ts'
 import { writeEnvelope } from '../../../protocol/envelope.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { appendSchema, askSchema, beginSchema, extendSchema, leaseSchema, settleSchema } from '../../../api/bridges.ts'
-import type { Outcome, Usage } from '../../../inbox/inbox.ts'
+import type { Outcome, Usage } from '../../../inbox/worker.ts'
 import { toEvents, toOutcome } from './read-bridge-body.ts'
 
 type Complete<T> = { readonly [K in keyof T]-?: T[K] }

@@ -4,7 +4,7 @@
  */
 import type { z } from 'zod'
 import type { appendSchema, askSchema, beginSchema, settleSchema } from '../../../api/bridges.ts'
-import type { Ask, LeaseKey, NumberedEvents, Outcome } from '../../../inbox/inbox.ts'
+import type { Ask, LeaseKey, NumberedEvents, Outcome } from '../../../inbox/worker.ts'
 import type { Part } from '../../../protocol/a2a.ts'
 import { readPart } from '../../../protocol/part.ts'
 

@@ -3,7 +3,7 @@ import test from 'node:test'
 import { createFakePushContext, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
 import { openRoutes, recordPart } from '../../../../test/harness/route-calls.ts'
 import { MoleculeError } from '../../../errors.ts'
-import type { Reception } from '../../../inbox/inbox.ts'
+import type { Reception } from '../../../inbox/reception.ts'
 import type { Task } from '../../../protocol/a2a.ts'
 import type { Schedule, Schedules } from '../../../workspaces/schedules.ts'
 
