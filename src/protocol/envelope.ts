@@ -53,6 +53,18 @@ export function readSend(raw: JsonRpcRequest): Envelope {
   return { version: known.version, method, message, raw: withoutCredentials(withoutTrace(raw as unknown as RawSend)) }
 }
 
+/**
+ * The envelope of a message that did not come as a request: from a chat, a schedule, a tool, a finished delegation. Its key is the
+ * id of the message.
+ */
+export const envelopeOf = (message: Omit<Message, 'role'>): Envelope =>
+  readEnvelope({
+    jsonrpc: '2.0',
+    id: message.messageId,
+    method: 'SendMessage',
+    params: { message: { ...message, role: 'ROLE_USER' } },
+  })
+
 function withoutTrace(raw: RawSend): RawSend {
   if (!Object.hasOwn(raw, TRACE_KEY) && !Object.hasOwn(raw, TRACE_STATE_KEY)) return raw
   const { [TRACE_KEY]: _claimed, [TRACE_STATE_KEY]: _state, ...rest } = raw

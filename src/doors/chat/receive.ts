@@ -5,7 +5,7 @@
  */
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import type { Part } from '../../protocol/a2a.ts'
-import { readEnvelope } from '../../protocol/envelope.ts'
+import { envelopeOf } from '../../protocol/envelope.ts'
 import { chatPrincipal } from '../../workspaces/channels.ts'
 import type { ChatMessageKey, KnownPlace } from '../../workspaces/chat-log.ts'
 import { judgePerson, mayInChat } from './access.ts'
@@ -248,22 +248,20 @@ async function sendToWorkspace(
   const parts = await toParts(message, context)
   const waitingTask = await findWaitingTask(known, workspaceId as string, context)
   const key = `${stored.name}-${place.id}-${id}`
-  const params = {
-    message: {
-      messageId: key,
-      role: 'ROLE_USER',
-      parts,
-      contextId: known.contextId,
-      ...(waitingTask !== undefined && { taskId: waitingTask }),
-      metadata: { chat: { channel: stored.name, place: place.id, place_name: place.name, person: author.name } },
-    },
-  }
+  const chat = { channel: stored.name, place: place.id, place_name: place.name, person: author.name }
+  const envelope = envelopeOf({
+    messageId: key,
+    parts,
+    contextId: known.contextId,
+    ...(waitingTask !== undefined && { taskId: waitingTask }),
+    metadata: { chat },
+  })
   const { taskId } = await reception.admit({
     workspaceId: workspaceId as string,
     principal: chatPrincipal(stored.name, place.id),
     idempotencyKey: key,
     sender: { kind: author.isBot ? 'program' : 'person', id: author.id, name: author.name, door: stored.kind },
-    envelope: readEnvelope({ jsonrpc: '2.0', id: key, method: 'SendMessage', params }),
+    envelope,
     replyTo: { door: context.door, channel: place.id },
     bytes: parts.reduce((sum, { text = '', raw = '' }) => sum + text.length + raw.length, 0),
   })

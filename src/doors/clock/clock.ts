@@ -7,7 +7,7 @@ import type { Clock } from '../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import type { Reception } from '../../inbox/reception.ts'
 import type { Log } from '../../log.ts'
-import { readEnvelope } from '../../protocol/envelope.ts'
+import { envelopeOf } from '../../protocol/envelope.ts'
 import { createWakeUp } from '../../wait.ts'
 import { SCHEDULE_PUSH_ID, type Schedule, type Schedules } from '../../workspaces/schedules.ts'
 import type { Door } from '../door.ts'
@@ -134,19 +134,14 @@ function isSent(schedule: Schedule, dueAtMs: number, { reception }: ClockDoorOpt
 async function send(schedule: Schedule, time: RunTime, options: ClockDoorOptions): Promise<string> {
   const { id, workspaceId, name, text, sameConversation, webhook } = schedule
   const key = keyOf(schedule, time)
-  const message = {
-    messageId: key,
-    role: 'ROLE_USER',
-    parts: [{ text }],
-    contextId: sameConversation ? id : key,
-    metadata: { schedule: { id, name } },
-  }
+  const contextId = sameConversation ? id : key
+  const metadata = { schedule: { id, name } }
   const { taskId } = await options.reception.admit({
     workspaceId,
     principal: principalOf(schedule),
     idempotencyKey: key,
     sender: { kind: 'schedule', id, name, door: 'clock' },
-    envelope: readEnvelope({ jsonrpc: '2.0', id: key, method: 'SendMessage', params: { message } }),
+    envelope: envelopeOf({ messageId: key, parts: [{ text }], contextId, metadata }),
     ...(webhook !== undefined && { push: { version: '1.0', config: { id: SCHEDULE_PUSH_ID, ...webhook } } }),
     commitWith: await options.schedules.prepareRun(schedule, time.dueAtMs),
   })

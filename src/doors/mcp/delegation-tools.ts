@@ -11,7 +11,7 @@ import type { Admitted, Letter } from '../../inbox/reception.ts'
 import { isFinal, isInterrupted, type Task } from '../../protocol/a2a.ts'
 import { COST_USD_MAX, withBudget } from '../../protocol/delegation.ts'
 import { DELEGATION_ERROR_PREFIX, delegationFailureText } from '../../protocol/delegation-failure.ts'
-import { readSend } from '../../protocol/envelope.ts'
+import { envelopeOf } from '../../protocol/envelope.ts'
 import { sleep } from '../../wait.ts'
 import { markRead } from '../mark-read.ts'
 import { answerText, firstPage, pagesOf, stateName, statusText } from './task-result.ts'
@@ -147,22 +147,14 @@ function letterOf(workspaceId: string, input: DelegateInput, call: ToolCall): Le
   const { task, task_id: taskId, max_cost_usd: maxCostUsd } = input
   const { identity, bytes, trace } = call
   const messageId = `mcp-${ulid()}`
-  const message = {
-    messageId,
-    role: 'ROLE_USER',
-    parts: [{ text: task }],
-    ...(taskId !== undefined && { taskId }),
-    ...withBudget(maxCostUsd),
-  }
+  const own = taskId === undefined ? {} : { taskId }
+  const envelope = envelopeOf({ messageId, parts: [{ text: task }], ...own, ...withBudget(maxCostUsd) })
   return {
     workspaceId,
     principal: identity.principal,
     bytes,
     sender: { ...identity.sender, door: 'mcp' },
-    envelope: {
-      ...readSend({ jsonrpc: '2.0', id: messageId, method: 'SendMessage', params: { message } }),
-      ...(trace !== undefined && { trace }),
-    },
+    envelope: trace === undefined ? envelope : { ...envelope, trace },
     ...parentOf(call),
   }
 }

@@ -6,7 +6,7 @@
 import type { Metadata, Part, TaskState } from '../../protocol/a2a.ts'
 import { type DelegationEnvelope, readLimits } from '../../protocol/delegation.ts'
 import { delegationFailureText } from '../../protocol/delegation-failure.ts'
-import { readEnvelope, restoreEnvelope } from '../../protocol/envelope.ts'
+import { envelopeOf, restoreEnvelope } from '../../protocol/envelope.ts'
 import { relayPathOf } from '../../protocol/relay-path.ts'
 import { DAMAGED, readReplyIfWhole } from '../../protocol/stored-reply.ts'
 import { sql, type Transaction } from '../../store/store.ts'
@@ -106,8 +106,7 @@ const nameOf = ({ workspace_name: name, workspace_id: id }: ChildRow): string =>
 function resultEnvelope(child: ChildRow, { key, contextId }: { key: string; contextId: string }) {
   const { task_id: taskId, workspace_id: workspaceId, state } = child
   const metadata = { [RESULT_KEY]: { task_id: taskId, workspace_id: workspaceId, state } }
-  const message = { messageId: key, role: 'ROLE_USER', contextId, parts: resultParts(child), metadata }
-  return readEnvelope({ jsonrpc: '2.0', id: key, method: 'SendMessage', params: { message } })
+  return envelopeOf({ messageId: key, contextId, parts: resultParts(child), metadata })
 }
 
 function resultParts(child: ChildRow): Part[] {
