@@ -43,16 +43,8 @@ export const layerTable = {
     },
     'src/client': { mayImport: ['src/protocol', 'src/inbox/worker.ts'], mayImportTypes: ['src/api/api.ts'] },
     'src/workspaces': {
-      mayImport: [
-        'src/protocol',
-        'src/store',
-        'src/sessions',
-        'src/inbox/worker.ts',
-        'src/inbox/queues.ts',
-        'src/inbox/offline.ts',
-      ],
+      mayImport: ['src/protocol', 'src/store', 'src/inbox/worker.ts', 'src/inbox/queues.ts', 'src/inbox/offline.ts'],
     },
-    'src/sessions': { mayImport: ['src/protocol', 'src/store'] },
     'src/inbox': { mayImport: ['src/protocol', 'src/store'] },
     'src/backends': {
       mayImport: ['src/protocol', 'src/process', 'src/client'],
@@ -130,11 +122,11 @@ export const layerTable = {
       'presence',
       'schedules',
       'secrets',
+      'sessions',
       'token_runs',
       'tokens',
       'workspaces',
     ],
-    'src/sessions': ['sessions'],
     'src/cli': ['readiness'],
   },
 
@@ -151,9 +143,8 @@ export const layerTable = {
     'src/inbox/read/usage.ts': ['workspaces'],
     'src/inbox/read/why-waiting.ts': ['presence'],
     'src/inbox/upkeep/retention.ts': ['sessions'],
-    'src/sessions/sessions.ts': ['workspaces'],
     'src/workspaces/brief/brief-maker.ts': ['turn_notes'],
-    'src/workspaces/brief/earlier-conversation.ts': ['messages', 'sessions'],
+    'src/workspaces/brief/earlier-conversation.ts': ['messages'],
     'src/workspaces/brief/history.ts': ['messages'],
     'src/workspaces/brief/turn-limit.ts': ['turn_usage'],
     'src/workspaces/card-facts.ts': [

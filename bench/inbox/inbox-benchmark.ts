@@ -9,8 +9,8 @@ import { createLocalInbox } from '../../src/inbox/local-inbox.ts'
 import type { Letter } from '../../src/inbox/reception.ts'
 import type { Directive, Outcome } from '../../src/inbox/worker.ts'
 import { silentLog } from '../../src/log.ts'
-import { keepSession } from '../../src/sessions/sessions.ts'
 import { type Store, sql } from '../../src/store/store.ts'
+import { keepSession } from '../../src/workspaces/sessions.ts'
 import { letterTo } from '../../test/fakes/letters.ts'
 
 export const CALLERS = 32

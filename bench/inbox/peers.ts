@@ -5,8 +5,8 @@
 import { PgBoss } from 'pg-boss'
 import { claimReady } from '../../src/inbox/lease/claim.ts'
 import { settle } from '../../src/inbox/settle/settle.ts'
-import { keepSession } from '../../src/sessions/sessions.ts'
 import type { Store } from '../../src/store/store.ts'
+import { keepSession } from '../../src/workspaces/sessions.ts'
 import { CALLERS, DONE, HOST, inParallel } from './inbox-benchmark.ts'
 
 /** The same store, but a write starts only when the one before it is durable. So each has its own commit. */

@@ -19,12 +19,12 @@ import type { Checkpoint } from '../inbox/worker.ts'
 import type { MaskingLog } from '../log.ts'
 import { createMetrics, type Metrics } from '../metrics.ts'
 import { createRuntime } from '../runtime/runtime.ts'
-import { keepSession } from '../sessions/sessions.ts'
 import { openSqlite } from '../store/sqlite/sqlite.ts'
 import type { Store } from '../store/store.ts'
 import { sleep } from '../wait.ts'
 import type { ChildEnvironment } from '../workspaces/brief/brief-maker.ts'
 import { makeFoldersRelative } from '../workspaces/homes/stored-folders.ts'
+import { keepSession } from '../workspaces/sessions.ts'
 import {
   beginTokenRun,
   type ConversationTokens,

@@ -7,8 +7,8 @@
 import { createLocalInbox, type LocalInbox } from '../../../src/inbox/local-inbox.ts'
 import type { Directive } from '../../../src/inbox/worker.ts'
 import { silentLog } from '../../../src/log.ts'
-import { keepSession } from '../../../src/sessions/sessions.ts'
 import { type Store, sql, type Value } from '../../../src/store/store.ts'
+import { keepSession } from '../../../src/workspaces/sessions.ts'
 import { type ManualClock, manualClock } from '../../fakes/manual-clock.ts'
 
 /** The engine under test: one store for each node, on the same data. An embedded store is shared by both nodes. */

@@ -10,8 +10,8 @@ import { createLocalInbox, type LocalInbox } from '../../../src/inbox/local-inbo
 import type { Letter } from '../../../src/inbox/reception.ts'
 import type { Directive, Lease, Outcome } from '../../../src/inbox/worker.ts'
 import { silentLog } from '../../../src/log.ts'
-import { keepSession } from '../../../src/sessions/sessions.ts'
 import { type Row, type Store, sql, type Value } from '../../../src/store/store.ts'
+import { keepSession } from '../../../src/workspaces/sessions.ts'
 import { within } from '../../harness/wait.ts'
 import type { StoreUnderTest } from '../store-contract.ts'
 

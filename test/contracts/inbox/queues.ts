@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lease, Outcome } from '../../../src/inbox/worker.ts'
-import { findSession } from '../../../src/sessions/sessions.ts'
+import { findSession } from '../../../src/workspaces/sessions.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { manualClock } from '../../fakes/manual-clock.ts'
 import { done, failure, HOST, hasCode, type InboxHarness } from './harness.ts'
