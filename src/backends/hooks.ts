@@ -5,6 +5,7 @@
  */
 import { MoleculeError } from '../errors.ts'
 import { childEnvironment } from '../process/child-environment.ts'
+import { textOf } from '../protocol/part.ts'
 import { joinText } from '../protocol/request.ts'
 import type { Backend, BackendContext, BackendEvent, Turn } from './backend.ts'
 import { messageVariables } from './engine/environment/agent-environment.ts'
@@ -78,7 +79,7 @@ async function* runWithHooks(
   }
   for await (const event of backend.run(turn, signal)) {
     if (event.type === 'done') {
-      const reply = event.parts.map((part) => part.text ?? '').join('')
+      const reply = textOf(event.parts)
       await run('after_turn', { turn, signal, facts: { state: event.finality, reply } })
     } else if (event.type === 'failed') {
       const { code, message, retryable } = event.error

@@ -154,3 +154,7 @@ function isBase64(text: string): boolean {
   if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(text)) return false
   return text.endsWith('=') ? text.length % 4 === 0 : text.length % 4 !== 1
 }
+
+/** The text of all parts. Files and data have none. */
+export const textOf = (parts: readonly { readonly text?: string | undefined }[] = [], between = ''): string =>
+  parts.map(({ text = '' }) => text).join(between)

@@ -13,6 +13,7 @@ import {
 } from '../../protocol/a2a.ts'
 import { jsonEqual } from '../../protocol/json.ts'
 import { mergeArtifact } from '../../protocol/merge-artifact.ts'
+import { textOf } from '../../protocol/part.ts'
 import type { BackendEvent, Finality } from '../backend.ts'
 import { agentReason } from '../engine/failure/agent-errors.ts'
 import type { EndEvent } from '../engine/turn-engine.ts'
@@ -48,7 +49,7 @@ export function createUpstreamParser(known: UpstreamIds): UpstreamParser {
       return isChange ? [{ type: 'activity' }] : []
     }
     lastContent = content
-    return [{ type: 'status', text: textOf(content), said: content }]
+    return [{ type: 'status', text: textOf(content.parts), said: content }]
   }
   const takeArtifact = (artifact: Artifact, append: boolean, lastChunk: boolean): BackendEvent[] => {
     // A reader drops what is appended to an artifact that it does not know.
@@ -109,9 +110,7 @@ function endOf(state: TaskState, content: MessageContent | undefined): EndEvent 
   if (!isFinal(state) && !isInterrupted(state)) return undefined
   const finality = FINALITIES[state]
   if (finality !== undefined) return { type: 'done', parts: [], finality, ...(content && { said: content }) }
-  const reason = content === undefined ? '' : textOf(content)
+  const reason = content === undefined ? '' : textOf(content.parts)
   const message = state === 'TASK_STATE_CANCELED' ? 'the remote agent cancelled its task' : 'the remote agent failed'
   return { type: 'failed', error: agentReason(reason === '' ? message : reason) }
 }
-
-const textOf = ({ parts }: MessageContent): string => parts.map((part) => part.text ?? '').join('')

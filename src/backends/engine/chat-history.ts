@@ -1,6 +1,6 @@
 /** The history of a conversation as chat messages: for an endpoint without sessions, and for a program of the owner. */
 import type { Message } from '../../protocol/a2a.ts'
-import { describePart } from '../../protocol/part.ts'
+import { describePart, textOf } from '../../protocol/part.ts'
 
 export interface RoleMessage {
   readonly role: 'user' | 'assistant'
@@ -12,7 +12,7 @@ export const chatHistory = (history: readonly Message[] = []): RoleMessage[] =>
   history.map(toChatMessage).filter(({ content }) => content !== '')
 
 function toChatMessage({ role, parts }: Message): RoleMessage {
-  const text = parts.map((part) => part.text ?? '').join('')
+  const text = textOf(parts)
   // Files of earlier turns are named and not sent again: every turn would pay for them.
   const others = parts.filter((part) => part.text === undefined).map(describePart)
   const content = [...(text === '' ? [] : [text]), ...others].join('\n')

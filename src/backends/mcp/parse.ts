@@ -3,6 +3,7 @@ import { MoleculeError } from '../../errors.ts'
 import type { Json, Part } from '../../protocol/a2a.ts'
 import { shownFileName } from '../../protocol/file-name.ts'
 import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
+import { textOf } from '../../protocol/part.ts'
 import type { EndEvent } from '../engine/turn-engine.ts'
 
 export function parseToolResult(result: unknown): EndEvent {
@@ -10,10 +11,7 @@ export function parseToolResult(result: unknown): EndEvent {
   const blocks = Array.isArray(content) ? content.filter(isJsonObject) : []
   const parts = blocks.map(toPart).filter((part) => part !== undefined)
   if (isError === true) {
-    const message = parts
-      .map((part) => part.text ?? '')
-      .join('\n')
-      .trim()
+    const message = textOf(parts, '\n').trim()
     return { type: 'failed', error: new MoleculeError('agent_failed', message || 'the tool failed without a message') }
   }
   // A tool with structured content repeats it as text. Without the text, the data is the reply.

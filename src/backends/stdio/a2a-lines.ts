@@ -6,7 +6,7 @@
 import { MoleculeError } from '../../errors.ts'
 import type { Part } from '../../protocol/a2a.ts'
 import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
-import { readAgentPart } from '../../protocol/part.ts'
+import { readAgentPart, textOf } from '../../protocol/part.ts'
 import type { Request } from '../../protocol/request.ts'
 import type { Finality } from '../backend.ts'
 import { agentReason } from '../engine/failure/agent-errors.ts'
@@ -58,7 +58,7 @@ function readTask(task: JsonObject, status: JsonObject): EndEvent {
   const message = isJsonObject(status['message']) ? partsOf(status['message']) : []
   const artifacts = Array.isArray(task['artifacts']) ? task['artifacts'].filter(isJsonObject).flatMap(partsOf) : []
   if (state === 'failed' || state === 'canceled') {
-    const text = message.map((part) => part.text ?? '').join('')
+    const text = textOf(message)
     return { type: 'failed', error: agentReason(text || `the program left its task as ${state}`) }
   }
   const finality = FINALITIES.find((known) => known === state)

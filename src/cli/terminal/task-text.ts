@@ -1,5 +1,6 @@
 /** Tasks and their parts as text, for agents and people. */
 import type { Part, Task } from '../../protocol/a2a.ts'
+import { textOf } from '../../protocol/part.ts'
 
 /** `TASK_STATE_INPUT_REQUIRED` becomes `input required`. */
 export function taskStateText(state: string): string {
@@ -42,5 +43,5 @@ export function noticeText(task: Task): string | undefined {
 
 /** The joined text of a message or an artifact; files and data are left out. */
 export function partsText(of: { readonly parts: readonly Part[] } | undefined): string {
-  return (of?.parts ?? []).map(({ text }) => text ?? '').join('')
+  return textOf(of?.parts)
 }

@@ -2,11 +2,11 @@
  * Follows the tasks of messages: the state as a reaction, typing while the agent works, and one message that is edited
  * with the progress of a longer turn. All of it is best effort; the answer itself is a delivery.
  */
-
 import { formatDuration } from '../../duration.ts'
 import { toMoleculeError } from '../../errors.ts'
 import type { ActivityRow } from '../../inbox/readers.ts'
-import { isFinal, type Part, type TaskState } from '../../protocol/a2a.ts'
+import { isFinal, type TaskState } from '../../protocol/a2a.ts'
+import { textOf } from '../../protocol/part.ts'
 import { sleep } from '../../wait.ts'
 import type { HandledMessage } from '../../workspaces/chat-log.ts'
 import type { ReactionState } from './channel.ts'
@@ -123,8 +123,6 @@ async function followTask(task: FollowedTask, context: SessionContext, prompts: 
     context.wakeDeliveries()
   }
 }
-
-const textOf = (parts: readonly Part[] = []): string => parts.map(({ text = '' }) => text).join('')
 
 /** What a row of the log says about one task, and about budgets. */
 function readRow({ entries }: ActivityRow, taskId: string) {

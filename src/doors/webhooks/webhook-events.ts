@@ -2,7 +2,6 @@
  * Turns the log of a task into the events of its webhook: every status change, and complete artifacts instead of chunks.
  * Invariant: the same log gives the same events with the same numbers, so a cursor is all that must be stored.
  */
-
 import type { PushCursor } from '../../inbox/delivery.ts'
 import type { LogEntry } from '../../inbox/reception.ts'
 import { type Artifact, isFinal, isInterrupted, type StreamResponse, type Task } from '../../protocol/a2a.ts'

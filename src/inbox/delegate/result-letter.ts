@@ -7,6 +7,7 @@ import type { Metadata, Part, TaskState } from '../../protocol/a2a.ts'
 import { type DelegationEnvelope, readLimits } from '../../protocol/delegation.ts'
 import { delegationFailureText } from '../../protocol/delegation-failure.ts'
 import { envelopeOf, restoreEnvelope } from '../../protocol/envelope.ts'
+import { textOf } from '../../protocol/part.ts'
 import { relayPathOf } from '../../protocol/relay-path.ts'
 import { DAMAGED, readReplyIfWhole } from '../../protocol/stored-reply.ts'
 import { sql, type Transaction } from '../../store/store.ts'
@@ -111,10 +112,10 @@ function resultEnvelope(child: ChildRow, { key, contextId }: { key: string; cont
 
 function resultParts(child: ChildRow): Part[] {
   const { task_id: taskId, state } = child
-  const asked = restoreEnvelope(child.envelope).message.parts.map(({ text }) => text ?? '')
+  const asked = textOf(restoreEnvelope(child.envelope).message.parts)
   const about = [
     `The task ${taskId} that you gave to ${nameOf(child)} is ${stateText(state)}.`,
-    `Your task was: ${truncate(asked.join(''), TASK_CHARACTERS_MAX)}`,
+    `Your task was: ${truncate(asked, TASK_CHARACTERS_MAX)}`,
   ]
   if (state === 'TASK_STATE_COMPLETED') {
     const reply = child.reply === null ? undefined : readReplyIfWhole(child.reply, taskId)
@@ -133,7 +134,7 @@ function resultParts(child: ChildRow): Part[] {
 function statusText({ status_message: stored }: ChildRow): string {
   if (stored === null) return ''
   const { parts } = withoutDetail(JSON.parse(stored) as StatusMessage)
-  return parts.map(({ text }) => text ?? '').join('')
+  return textOf(parts)
 }
 
 const stateText = (state: string): string => state.replace('TASK_STATE_', '').toLowerCase().replaceAll('_', ' ')

@@ -4,6 +4,7 @@
  */
 import { MoleculeError } from '../../errors.ts'
 import type { Part } from '../../protocol/a2a.ts'
+import { textOf } from '../../protocol/part.ts'
 import { DAMAGED } from '../../protocol/stored-reply.ts'
 import { FOLLOW_BYTES_MAX, PAGE_BYTES_MAX, withinPage } from '../../store/page-budget.ts'
 import { sql, type Transaction } from '../../store/store.ts'
@@ -186,10 +187,10 @@ function entriesOf({ row, items, reply }: LogRow<EventRow>): ActivityEntry[] {
 type EntryBody = Omit<ActivityEntry, 'seq' | 'atMs' | 'taskId'>
 
 function toEntryBody(item: LogItem, replyParts: readonly Part[] | undefined): EntryBody | undefined {
-  if (item.t === 'status') return { type: 'status', state: item.state, ...textOf(item.parts) }
+  if (item.t === 'status') return { type: 'status', state: item.state, ...textFieldOf(item.parts) }
   if (item.t === 'reset') return { type: 'retry' }
-  if (item.t === 'reply') return { type: item.partial === true ? 'partial' : 'reply', ...textOf(replyParts) }
-  if (item.t === 'late') return { type: 'late', ...textOf(item.parts) }
+  if (item.t === 'reply') return { type: item.partial === true ? 'partial' : 'reply', ...textFieldOf(replyParts) }
+  if (item.t === 'late') return { type: 'late', ...textFieldOf(item.parts) }
   if (item.t === 'note') return { type: item.type, text: item.text, by: item.by }
   if (item.t === 'permission') return permissionBody(item)
   if (item.t === 'rule') return ruleBody(item)
@@ -226,8 +227,8 @@ function turnEventBody(event: TurnEvent): EntryBody | undefined {
   return { type: 'text', text: event.delta }
 }
 
-function textOf(parts: readonly Part[] | undefined): { text?: string } {
-  const text = parts?.map((part) => part.text ?? '').join('') ?? ''
+function textFieldOf(parts: readonly Part[] | undefined): { text?: string } {
+  const text = textOf(parts)
   return text === '' ? {} : { text: truncate(text, TEXT_CHARACTERS_MAX) }
 }
 

@@ -6,6 +6,7 @@
 import { MoleculeError } from '../../errors.ts'
 import type { Part, TaskState } from '../../protocol/a2a.ts'
 import { restoreEnvelope } from '../../protocol/envelope.ts'
+import { textOf } from '../../protocol/part.ts'
 import type { Sender } from '../../protocol/request.ts'
 import { DAMAGED, readReplyIfWhole, type StoredReply } from '../../protocol/stored-reply.ts'
 import { createByteBudget, FOLLOW_BYTES_MAX, PAGE_BYTES_MAX, withinPage } from '../../store/page-budget.ts'
@@ -176,7 +177,7 @@ function* toChatMessage(row: ChatRow, context: ChatContext): Transaction<Convers
   }
 }
 
-const sentenceOf = ({ parts }: StatusMessage): string => parts.map(({ text = '' }) => text).join('')
+const sentenceOf = ({ parts }: StatusMessage): string => textOf(parts)
 
 /** What the task says of its newest message, and why a message waits. Of an answered one it is a notice. */
 function* statusOf(row: ChatRow): Transaction<StatusMessage | undefined> {

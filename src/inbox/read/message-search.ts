@@ -4,6 +4,7 @@
  * reach and no request holds the platform.
  */
 import { restoreEnvelope } from '../../protocol/envelope.ts'
+import { textOf } from '../../protocol/part.ts'
 import type { Sender } from '../../protocol/request.ts'
 import { readReplyIfWhole } from '../../protocol/stored-reply.ts'
 import { withinPage } from '../../store/page-budget.ts'
@@ -113,15 +114,12 @@ function toHit(row: FoundRow, wanted: string): MessageHit | undefined {
   }
 }
 
-export const messageTextOf = (envelope: string): string =>
-  restoreEnvelope(envelope)
-    .message.parts.map(({ text = '' }) => text)
-    .join(' ')
+export const messageTextOf = (envelope: string): string => textOf(restoreEnvelope(envelope).message.parts, ' ')
 
 /** With the question that the turn ended with. A damaged reply has no text. */
 export function replyTextOf(stored: string, messageId: string): string {
   const reply = readReplyIfWhole(stored, messageId)
-  return [...(reply?.parts ?? []), ...(reply?.said?.parts ?? [])].map(({ text = '' }) => text).join(' ')
+  return textOf([...(reply?.parts ?? []), ...(reply?.said?.parts ?? [])], ' ')
 }
 
 /** The words around the first place where the text stands, in one line; undefined where it does not. */

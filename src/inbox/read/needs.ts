@@ -5,6 +5,7 @@
 import { formatWait } from '../../duration.ts'
 import type { Part } from '../../protocol/a2a.ts'
 import { restoreEnvelope } from '../../protocol/envelope.ts'
+import { textOf } from '../../protocol/part.ts'
 import { DAMAGED } from '../../protocol/stored-reply.ts'
 import { readTimeCursor, type TimeCursor, withinPage, writeTimeCursor } from '../../store/page-budget.ts'
 import { type Store, sql, type Transaction, type Value } from '../../store/store.ts'
@@ -183,7 +184,7 @@ interface QuestionRow extends NeedRow {
 }
 
 function questionNeed(row: QuestionRow): Need {
-  const text = textOf(row.status_message)
+  const text = statusTextOf(row.status_message)
   return {
     ...needOf('question', row),
     reason: text === '' ? 'the agent asks for something' : `the agent asks: ${firstLine(text)}`,
@@ -244,7 +245,7 @@ interface DeadLetterRow extends NeedRow {
 }
 
 function deadLetterNeed(row: DeadLetterRow): Need {
-  const why = firstLine(textOf(row.status_message))
+  const why = firstLine(statusTextOf(row.status_message))
   const attempts = row.tries > 1 ? `failed on all ${row.tries} attempts` : 'failed for good'
   const text = row.envelope === null ? '' : joinTexts(restoreEnvelope(row.envelope).message.parts)
   return {
@@ -306,11 +307,10 @@ const needOf = (kind: Need['kind'], row: NeedRow) => ({
   taskId: row.task_id,
 })
 
-const textOf = (status: string | null): string =>
+const statusTextOf = (status: string | null): string =>
   joinTexts((JSON.parse(status ?? '{}') as Partial<StatusMessage>).parts ?? [])
 
-const joinTexts = (parts: readonly Part[]): string =>
-  truncate(parts.map(({ text }) => text ?? '').join(''), TEXT_CHARACTERS_MAX)
+const joinTexts = (parts: readonly Part[]): string => truncate(textOf(parts), TEXT_CHARACTERS_MAX)
 
 /** A reason is one line. */
 const firstLine = (text: string): string => text.replaceAll(/\s+/g, ' ').trim()

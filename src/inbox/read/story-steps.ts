@@ -5,6 +5,7 @@
 import { formatWait } from '../../duration.ts'
 import { MoleculeError } from '../../errors.ts'
 import { isInterrupted, type Part, type TaskState } from '../../protocol/a2a.ts'
+import { textOf } from '../../protocol/part.ts'
 import type { Sender } from '../../protocol/request.ts'
 import { RULE_DOOR } from '../ask/rules.ts'
 import type { StoryStep } from '../readers.ts'
@@ -137,7 +138,7 @@ function createStepBuilder(message: StoryMessageRow, from: StoryCursor, isOwner:
     if (item.t === 'delegated') say(atMs, 'delegated', delegatedText(item, isOwner))
     if (item.t === 'budget') say(atMs, 'budget', budgetText(item, isOwner))
     if (item.t !== 'status') return
-    const text = textOf(item.parts)
+    const text = shortTextOf(item.parts)
     // The sentence of a failed turn has its category and its id already.
     const code = item.code === undefined || item.category !== undefined ? '' : ` (${item.code})`
     if (item.state === 'TASK_STATE_WORKING' && text === '')
@@ -220,5 +221,4 @@ const toolText = ([name, times]: [string, number]): string => (times === 1 ? nam
 
 const stateText = (state: string): string => state.replace('TASK_STATE_', '').toLowerCase().replaceAll('_', ' ')
 
-const textOf = (parts: readonly Part[] | undefined): string =>
-  truncate(parts?.map(({ text }) => text ?? '').join('') ?? '', TEXT_CHARACTERS_MAX)
+const shortTextOf = (parts: readonly Part[] | undefined): string => truncate(textOf(parts), TEXT_CHARACTERS_MAX)

@@ -5,6 +5,7 @@
  */
 import { mayHaveBudget } from '../../protocol/delegation.ts'
 import { restoreEnvelope } from '../../protocol/envelope.ts'
+import { textOf } from '../../protocol/part.ts'
 import type { Sender } from '../../protocol/request.ts'
 import { withinPage } from '../../store/page-budget.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
@@ -110,7 +111,7 @@ function* toStory(
   const more = lastSeq !== undefined && (yield* hasLaterRows(message, lastSeq))
   const log = rows.map(({ at_ms: atMs, items }) => ({ atMs, items: JSON.parse(items) as LogItem[] }))
   const { message: sent } = restoreEnvelope(message.envelope)
-  const text = sent.parts.map((part) => part.text ?? '').join('')
+  const text = textOf(sent.parts)
   const status = JSON.parse(message.status_message ?? '{}') as Partial<StatusMessage>
   const decisions = log.length === 0 ? yield* storedDecisions(message) : []
   const shown = { isOwner: detail, detail: detail ? status.detail : undefined }

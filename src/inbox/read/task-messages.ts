@@ -3,6 +3,7 @@
  * later messages are in an index: most tasks have a single message, and every message pays for every index.
  */
 import { restoreEnvelope } from '../../protocol/envelope.ts'
+import { textOf } from '../../protocol/part.ts'
 import { sql, type Transaction } from '../../store/store.ts'
 import { truncate } from './truncate.ts'
 
@@ -22,9 +23,7 @@ export function* readTexts(messageIds: readonly string[]): Transaction<ReadonlyM
   for (const id of messageIds) {
     const [row] = yield* sql<{ envelope: string }>('select envelope from messages where id = $1', [id])
     if (row === undefined) continue
-    const text = restoreEnvelope(row.envelope)
-      .message.parts.map((part) => part.text ?? '')
-      .join('')
+    const text = textOf(restoreEnvelope(row.envelope).message.parts)
     texts.set(id, truncate(text.replaceAll(/\s+/g, ' ').trim(), TEXT_CHARACTERS))
   }
   return texts

@@ -4,6 +4,7 @@
  * special, a stream and a chat can leak nothing.
  */
 import type { Message, MessageContent } from '../../protocol/a2a.ts'
+import { textOf } from '../../protocol/part.ts'
 import type { Failure } from '../worker.ts'
 
 /** As stored: the sentence and code of a failure, an agent's question, or the reason of a wait. */
@@ -64,7 +65,7 @@ export function withoutDetail({ detail: _detail, stderr: _stderr, ...status }: S
 /** What the owner sees: the program's own text after the sentence. */
 function withDetail(status: StatusMessage): StatusMessage {
   if (status.detail === undefined) return status
-  const sentence = status.parts.map(({ text }) => text ?? '').join('')
+  const sentence = textOf(status.parts)
   return { ...status, parts: [{ text: `${sentence}\n${status.detail}` }] }
 }
 

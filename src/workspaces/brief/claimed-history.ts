@@ -2,7 +2,8 @@
  * Joins the stored conversation with the history that the client sent with its messages (`params.metadata.history`). What
  * is stored is preferred; what the platform does not have still counts, also in later turns. Pure.
  */
-import type { Message, Part } from '../../protocol/a2a.ts'
+import type { Message } from '../../protocol/a2a.ts'
+import { textOf } from '../../protocol/part.ts'
 
 /** A message as it is stored, with the history that the client sent with it. */
 export interface ClaimingTurn {
@@ -46,8 +47,4 @@ function count(known: Map<string, number>, message: Message): void {
 }
 
 /** Text alone: the same file may be claimed in another form. */
-const keyOf = ({ role, parts }: Message): string =>
-  `${role} ${parts
-    .map((part: Part) => part.text ?? '')
-    .join('')
-    .trim()}`
+const keyOf = ({ role, parts }: Message): string => `${role} ${textOf(parts).trim()}`

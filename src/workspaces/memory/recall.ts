@@ -6,6 +6,7 @@
  */
 import type { Brief } from '../../protocol/brief.ts'
 import type { Envelope } from '../../protocol/envelope.ts'
+import { textOf } from '../../protocol/part.ts'
 import { isWriterAgent, type Memories, type Memory, QUERY_CHARACTERS_MAX } from '../memories.ts'
 
 const MATCHES_MAX = 6
@@ -46,7 +47,7 @@ const isFirstTurn = ({ sessionToken, history, earlierConversation }: Brief): boo
   sessionToken === undefined && history === undefined && earlierConversation === undefined
 
 async function recall({ workspaceId, envelope }: RecallKey, memories: RecallOptions['memories']): Promise<Memory[]> {
-  const text = envelope.message.parts.map((part) => part.text ?? '').join(' ')
+  const text = textOf(envelope.message.parts, ' ')
   const query = text.slice(0, QUERY_CHARACTERS_MAX)
   const namespaces = await memories.namespacesOf(workspaceId)
   // One wait for all: a store that goes away fails every read, and a failure that nothing waits for ends the platform.

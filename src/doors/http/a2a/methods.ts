@@ -2,7 +2,6 @@
  * The A2A methods, by their 1.0 names; callers of 0.3 get the same results in the format of 0.3. Each row names the
  * action that the caller must be allowed: access rules are per method, not per route.
  */
-
 import { type Action, requireAccess } from '../../../api/who-may.ts'
 import { MoleculeError } from '../../../errors.ts'
 import { isWorkspaceId } from '../../../ids.ts'

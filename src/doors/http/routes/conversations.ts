@@ -12,6 +12,7 @@ import {
 import type { Frozen } from '../../../api/endpoint.ts'
 import type { ChatTool, ConversationMessage, ConversationSummary } from '../../../inbox/readers.ts'
 import type { Artifact, Part } from '../../../protocol/a2a.ts'
+import { textOf } from '../../../protocol/part.ts'
 import { trimEndOf } from '../../../trim-end.ts'
 import { requireWorkspace, seesConfig } from '../server/reach.ts'
 import { serve } from './route.ts'
@@ -117,8 +118,6 @@ const viewTool = (tool: ChatTool): Frozen<z.output<typeof chatToolSchema>> => ({
   waited_ms: tool.waitedMs,
   diffs: tool.diffs,
 })
-
-const textOf = (parts: readonly Part[]): string => parts.map(({ text = '' }) => text).join('')
 
 /** Every part that is no text: its content is not in the answer. */
 const filesOf = (parts: readonly Part[]): z.output<typeof chatFileSchema>[] =>

@@ -10,6 +10,7 @@ import {
 } from '../../../api/schedules.ts'
 import { MoleculeError } from '../../../errors.ts'
 import type { Task } from '../../../protocol/a2a.ts'
+import { textOf } from '../../../protocol/part.ts'
 import type { Schedule, ScheduleChange } from '../../../workspaces/schedules.ts'
 import { grantOf, type Identity } from '../../../workspaces/tokens.ts'
 import { newSigningSecret, requirePush } from '../a2a/push-methods.ts'
@@ -87,7 +88,7 @@ async function viewSchedule(
   const { lastTaskId } = schedule
   const task = lastTaskId === undefined ? undefined : await readLastTask(reception, lastTaskId)
   const answer = [...(task?.artifacts ?? []), ...(task?.status.message === undefined ? [] : [task.status.message])]
-  const text = answer.flatMap(({ parts }) => parts.map((part) => part.text ?? '')).join('')
+  const text = textOf(answer.flatMap(({ parts }) => parts))
   return {
     id: schedule.id,
     workspace_id: schedule.workspaceId,
