@@ -1,5 +1,4 @@
 /** The `molecule` command: `tree.ts` lists its commands, `program.ts` parses and runs them. */
-
 import { rootHelp } from './help.ts'
 import { ownProgram } from './terminal/own-command.ts'
 import { hideDatabasePassword } from './terminal/process-title.ts'

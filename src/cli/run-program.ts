@@ -4,7 +4,6 @@
  * wrong, whether the command or the platform found it.
  * A failure is one sentence on stderr that says what to do next; `-v` shows the stack and the causes.
  */
-
 import type { Command, CommanderError } from 'commander'
 import { MoleculeError } from '../errors.ts'
 import { withoutControls } from '../printable.ts'

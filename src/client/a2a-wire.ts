@@ -2,7 +2,6 @@
  * Encodes a call to a remote agent in each binding: JSON-RPC of 1.0 and 0.3, and the REST binding of 1.0. Decodes the
  * answer into its result, or into a MoleculeError.
  */
-
 import { MoleculeError } from '../errors.ts'
 import type { ProtocolVersion } from '../protocol/envelope.ts'
 import { isJsonObject } from '../protocol/json.ts'

@@ -3,7 +3,6 @@
  * REST binding of 1.0. Among several of one kind the first wins, because the card lists them in the agent's order of
  * preference.
  */
-
 import { MoleculeError } from '../errors.ts'
 import type { ProtocolVersion } from '../protocol/envelope.ts'
 import { isJsonObject, type JsonObject } from '../protocol/json.ts'

@@ -1,5 +1,4 @@
 /** One exchange with the platform: headers, texts, versions, JSON-RPC, failures; and the stream of events. */
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Message } from '../protocol/a2a.ts'

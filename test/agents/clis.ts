@@ -2,7 +2,6 @@
  * The real agent CLIs that are tested: the exact version that the backends are tested with, and the path of the program
  * after installation. To test a new version, change it only here, and for claude in its backend.
  */
-
 import { NEWEST_TESTED, OLDEST_TESTED } from '../../src/backends/claude-code/program.ts'
 
 export interface Cli {

@@ -1,5 +1,4 @@
 /** A fake program for the line channel: it keeps unconfirmed messages, and it can fail in every way that a service does. */
-
 import type { AddressInfo } from 'node:net'
 import { createServer, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'

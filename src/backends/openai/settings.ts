@@ -1,5 +1,4 @@
 /** The options of the `openai` backend. Without a URL it is OpenAI itself, with the key from its usual variable. */
-
 import { MoleculeError } from '../../errors.ts'
 import { type JsonObject, parseJsonObject } from '../../protocol/json.ts'
 import { trimEndOf } from '../../trim-end.ts'

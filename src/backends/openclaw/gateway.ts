@@ -2,7 +2,6 @@
  * Finds the gateway of openclaw on this machine: the options, else the environment, else openclaw's own settings file.
  * It is read for every turn, so that a new token or port is used at once. Invariant: the token is in no log or error.
  */
-
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Outbound } from '../../client/outbound.ts'

@@ -3,7 +3,6 @@
  * backend and platform in this order; each failure says what to do. Then it takes messages until a signal: the first
  * signal drains the running turns, the second stops them.
  */
-
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { BackendRegistry } from '../../backends/backends.ts'

@@ -2,7 +2,6 @@
  * What a typed line means in a chat: a command such as `/model opus`, files alone, or a message. A line that begins with
  * `//` is a message that begins with `/`, for agents that have commands of their own.
  */
-
 import { resolve } from 'node:path'
 import type { PlatformClient } from '../../client/platform-client.ts'
 import { changeWorkspace } from '../../client/workspaces.ts'

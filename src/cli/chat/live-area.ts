@@ -3,7 +3,6 @@
  * a line: the cursor stays there, and the live lines are drawn below it and erased before more text is written.
  * Invariant: each live line fits into one row, so that erasing never touches the text.
  */
-
 import { columnsOf, widthOf } from '../terminal/text-width.ts'
 
 export interface LiveArea {

@@ -3,7 +3,6 @@
  * become a placeholder in the typed line, such as `[paste 1: 12 lines]`, and a dropped file becomes `[file report.pdf]`.
  * `expand` puts the text back and names the files.
  */
-
 import { basename } from 'node:path'
 import { Transform } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'

@@ -3,7 +3,6 @@
  * long it takes and where files were saved are plain lines on stderr. A failed message is reported there too and makes the
  * result false; the following lines are still sent.
  */
-
 import { createInterface } from 'node:readline'
 import { printable, printableName, withoutControls } from '../../printable.ts'
 import { isFinal, type Task } from '../../protocol/a2a.ts'

@@ -1,5 +1,4 @@
 /** Shows one turn of a chat from its message to its end: status line, answer, permissions, files. */
-
 import { toMoleculeError } from '../../errors.ts'
 import { type SaveOptions, saveAnswerFiles } from '../files/save-files.ts'
 import type { ChatConversation, ChatEvent } from './conversation.ts'

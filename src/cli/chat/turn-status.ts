@@ -2,7 +2,6 @@
  * The line that says what runs and for how long while a turn runs, redrawn in place. Below it is what the user has typed
  * meanwhile.
  */
-
 import { printable, printableName, withoutControls } from '../../printable.ts'
 import { formatSeconds } from '../terminal/human-time.ts'
 import { FRAMES } from '../terminal/progress.ts'

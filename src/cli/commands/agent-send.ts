@@ -4,7 +4,6 @@
  * ended. A restart of the platform interrupts neither the task nor the wait. Ctrl-C ends the wait and not the task. A wait
  * that is more than the agent's work names the task, so that a person can find it later.
  */
-
 import { withRetries } from '../../client/retry.ts'
 import { systemClock } from '../../clock.ts'
 import { formatWait } from '../../duration.ts'

@@ -2,7 +2,6 @@
  * `molecule apply FILE`: makes the workspaces of a team equal to a file. It shows the difference first. In a terminal it
  * asks before it changes anything. A file with a problem changes nothing.
  */
-
 import { readFile, stat } from 'node:fs/promises'
 import { MoleculeError } from '../../errors.ts'
 import { withoutControls } from '../../printable.ts'

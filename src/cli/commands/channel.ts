@@ -1,5 +1,4 @@
 /** `molecule channel`: add, list, remove, bind, unbind. The token of a bot is never an argument: other users could read it. */
-
 import type { ApiAnswer } from '../../api/api.ts'
 import { listWorkspaces } from '../../client/workspaces.ts'
 import { MoleculeError } from '../../errors.ts'

@@ -2,7 +2,6 @@
  * `molecule doctor`: checks the agents, the machine and the platform, and says what is wrong and what to do. It changes
  * nothing. The exit code is 1 when something is broken; an agent that is not installed does not count as broken.
  */
-
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -2,7 +2,6 @@
  * `molecule explain`: the story of one message. The platform finds it by the id of the message or its task, or by the id
  * that the sender gave it. Any other id (of a request, of an error) is searched in the log on this machine.
  */
-
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { readStory, type StoryView } from '../../client/story.ts'

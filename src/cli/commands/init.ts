@@ -3,7 +3,6 @@
  * which folder, and for the name; elsewhere it takes flags and defaults. It never makes a second workspace of a name,
  * and prints how to talk to the new one.
  */
-
 import { mkdirSync, statSync } from 'node:fs'
 import { basename } from 'node:path'
 import type { PlatformClient } from '../../client/platform-client.ts'

@@ -2,7 +2,6 @@
  * `molecule logs`: the platform's log file on this machine, or the activity of a workspace. `--follow` continues after the
  * last lines, through a rotation of the file and a restart of the platform.
  */
-
 import { join } from 'node:path'
 import type { ActivityView } from '../../client/views.ts'
 import { systemClock } from '../../clock.ts'

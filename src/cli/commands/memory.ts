@@ -1,5 +1,4 @@
 /** `molecule memory`: list, search, add, forget what a workspace or its team remembers. */
-
 import type { MemoryView } from '../../client/views.ts'
 import { MoleculeError } from '../../errors.ts'
 import { withoutControls } from '../../printable.ts'

@@ -3,7 +3,6 @@
  * this machine has one. The link goes to the browser through a file that only its owner can read: every user of the
  * machine can read the arguments of a process. The admin token stays in the header of one call.
  */
-
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'

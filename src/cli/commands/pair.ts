@@ -1,5 +1,4 @@
 /** `molecule pair`: who may talk to the bots of this platform: list, approve, deny. */
-
 import type { ApiAnswer } from '../../api/api.ts'
 import { withoutControls } from '../../printable.ts'
 import type { DefineCommand } from '../command-context.ts'

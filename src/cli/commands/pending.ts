@@ -2,7 +2,6 @@
  * `molecule pending`: lists everything that waits for a person, shows one in full, and answers it. The platform names the
  * ways out of each (`GET /needs-you`); a subcommand is the name of one.
  */
-
 import { allowAlways, type NeedView, type RuleChoiceView, readNeeds } from '../../client/needs.ts'
 import type { PlatformClient } from '../../client/platform-client.ts'
 import { MoleculeError } from '../../errors.ts'

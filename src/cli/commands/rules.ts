@@ -1,5 +1,4 @@
 /** `molecule rules`: lists what agents may do without asking, and revokes it. `molecule pending allow --always` makes a rule. */
-
 import type { RuleView } from '../../client/views.ts'
 import { listWorkspaces } from '../../client/workspaces.ts'
 import { printable } from '../../printable.ts'

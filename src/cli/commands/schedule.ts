@@ -1,5 +1,4 @@
 /** `molecule schedule`: add, list, pause, resume, run, remove. */
-
 import type { PlatformClient } from '../../client/platform-client.ts'
 import type { ScheduleView } from '../../client/views.ts'
 import { listWorkspaces } from '../../client/workspaces.ts'

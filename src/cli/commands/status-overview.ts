@@ -2,7 +2,6 @@
  * The overview of `molecule status`: each workspace with presence, queue and cost of today, then what needs a person, each
  * with the command that handles it. A token that may not read a part of it gets the rest.
  */
-
 import { type NeedView, readNeeds } from '../../client/needs.ts'
 import { readReadiness } from '../../client/readiness.ts'
 import type { WorkspaceSummary } from '../../client/views.ts'

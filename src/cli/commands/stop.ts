@@ -2,7 +2,6 @@
  * `molecule stop`, `pause` and `resume`, for one workspace or for all. A stop cancels what runs and pauses; a pause cancels
  * nothing; a resume starts turns again. With --all, a workspace that fails does not keep the others from their turn.
  */
-
 import type { Command } from 'commander'
 import type { PlatformClient } from '../../client/platform-client.ts'
 import type { WorkspaceSummary } from '../../client/views.ts'

@@ -2,7 +2,6 @@
  * `molecule task`: list, show, cancel. A task is named by its own id, by the id of its message, or by the id that the
  * sender gave the message.
  */
-
 import type { PlatformClient } from '../../client/platform-client.ts'
 import { readStory, type StoryView } from '../../client/story.ts'
 import { listWorkspaces } from '../../client/workspaces.ts'

@@ -1,5 +1,4 @@
 /** `molecule workspace create`: turns flags into the body of `POST /workspaces`. */
-
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import type { Command } from 'commander'

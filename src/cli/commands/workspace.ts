@@ -1,5 +1,4 @@
 /** `molecule workspace`: list, create, inspect, set, rename, connect-command, delete, restart, pause, resume, delegate. */
-
 import type { Command } from 'commander'
 import type { PlatformClient } from '../../client/platform-client.ts'
 import type { WorkspaceSummary } from '../../client/views.ts'

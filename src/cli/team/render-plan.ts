@@ -1,5 +1,4 @@
 /** A plan as people read it: one block for each workspace, one line for each setting, a line diff for each prompt. */
-
 import { diff } from 'node:util'
 import { withoutControls } from '../../printable.ts'
 import type { Json } from '../../protocol/a2a.ts'

@@ -2,7 +2,6 @@
  * Output of commands: a table for people, JSON or YAML for programs. Tables and fields drop control characters, because
  * an agent or another user wrote the values and could otherwise drive the reader's terminal.
  */
-
 import { withoutControls } from '../../printable.ts'
 import { cutToWidth, widthOf, wrapToWidth } from './text-width.ts'
 

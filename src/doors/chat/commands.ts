@@ -1,5 +1,4 @@
 /** The commands of a chat: /new, /stop, /status, /where, /model, /agents, /bind. Each answers with one text. */
-
 import { type Action, requireChatAccess } from '../../api/who-may.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { isFinal } from '../../protocol/a2a.ts'

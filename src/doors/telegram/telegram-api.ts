@@ -1,5 +1,4 @@
 /** The connection of the Telegram channel to the Bot API, by grammY. */
-
 import { Agent } from 'node:http'
 import { Agent as SecureAgent } from 'node:https'
 import type { Api } from 'grammy'

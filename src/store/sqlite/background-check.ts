@@ -2,7 +2,6 @@
  * Checks the pages of a large store after a crash, in a thread of its own while the platform works. The check of one
  * table is one read transaction, so that the write-ahead log is held no longer than one table takes.
  */
-
 import { DatabaseSync } from 'node:sqlite'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { isDamage } from './errors.ts'

@@ -1,5 +1,4 @@
 /** The field for a folder on the platform's machine: typed, or chosen from a list. */
-
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { FoldersView } from '../../../src/client/views.ts'

@@ -1,5 +1,4 @@
 /** The ways out of a need. The safe common choice comes first. */
-
 import { type FormEvent, useState } from 'react'
 import type { NeedView } from '../../../src/client/needs.ts'
 import { printable } from '../../../src/printable.ts'

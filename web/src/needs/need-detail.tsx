@@ -1,5 +1,4 @@
 /** What a person must see before deciding. A command is never cut. */
-
 import type { NeedView } from '../../../src/client/needs.ts'
 import { printable } from '../../../src/printable.ts'
 import { CopyButton } from '../ui/code-block.tsx'

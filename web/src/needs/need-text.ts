@@ -1,5 +1,4 @@
 /** The words of what waits for a person. */
-
 import type { NeedView } from '../../../src/client/needs.ts'
 import { printable } from '../../../src/printable.ts'
 import { wantsTo } from '../panel/chat/tool-text.ts'

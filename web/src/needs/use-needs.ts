@@ -1,5 +1,4 @@
 /** What waits for a person: one query for the button, the drawer, the title of the tab and notifications. */
-
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useRef } from 'react'
 import { type NeedsView, readNeeds } from '../../../src/client/needs.ts'

@@ -1,5 +1,4 @@
 /** The side panel of one workspace: its name, and the tabs of `tabs.ts`. The whole screen on a phone. */
-
 import { Suspense } from 'react'
 import type { WorkspaceSummary } from '../../../src/client/views.ts'
 import { printable, printableName } from '../../../src/printable.ts'

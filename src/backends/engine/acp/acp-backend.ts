@@ -3,7 +3,6 @@
  * process per conversation. A session outlives its process if the agent can load it. Invariant: a turn never runs in a
  * session of another conversation. After a cancelled turn nothing that its tools started is left: cleanUpAfterTurn.
  */
-
 import { hash } from 'node:crypto'
 import { toMoleculeError } from '../../../errors.ts'
 import { childEnvironment } from '../../../process/child-environment.ts'

@@ -3,7 +3,6 @@
  * stop reason becomes the end. On a cancel it sends `session/cancel` and gives the agent a moment to stop by itself.
  * Invariant: when this resolves, the session has no listener.
  */
-
 import { setImmediate as nextIteration } from 'node:timers/promises'
 import type { PromptResponse, RequestPermissionRequest, RequestPermissionResponse } from '@agentclientprotocol/sdk'
 import { MoleculeError } from '../../../errors.ts'

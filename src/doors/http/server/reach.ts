@@ -2,7 +2,6 @@
  * Which workspaces a token reaches, once its role allows the action: people reach all, a program those on its list, a
  * workspace itself and those it may talk to. A check that cannot be made is an error, never a yes.
  */
-
 import type { Action } from '../../../api/who-may.ts'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import { isWorkspaceId } from '../../../ids.ts'

@@ -1,5 +1,4 @@
 /** One turn as a timeline: when, what, how long. A failed command is not red, because the agent goes on from it. */
-
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { readStory } from '../../../../src/client/story.ts'

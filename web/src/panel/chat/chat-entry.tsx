@@ -1,5 +1,4 @@
 /** One message and what came of it: the message itself with its state, the tools, the answer, and what waits for a person. */
-
 import { memo } from 'react'
 import { printableName } from '../../../../src/printable.ts'
 import { useMe } from '../../api/queries.ts'

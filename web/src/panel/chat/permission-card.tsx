@@ -1,5 +1,4 @@
 /** A permission that the agent waits for: the whole command, and Allow once, Always allow, Deny. */
-
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { allowAlways, type PendingAskView, type RuleChoiceView } from '../../../../src/client/needs.ts'

@@ -1,5 +1,4 @@
 /** The tools that the agent used, one small line each: what, and how long. A click shows the whole. */
-
 import { useState } from 'react'
 import { printableName } from '../../../../src/printable.ts'
 import { classNames } from '../../ui/class-names.ts'

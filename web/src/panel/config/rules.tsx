@@ -1,5 +1,4 @@
 /** What owners always allow in a workspace, and the button that takes it back. */
-
 import { useQuery } from '@tanstack/react-query'
 import type { RuleView } from '../../../../src/client/views.ts'
 import { printable, printableName } from '../../../../src/printable.ts'
