@@ -102,6 +102,10 @@ const FINAL_STATES: ReadonlySet<TaskState> = new Set([
   'TASK_STATE_REJECTED',
 ])
 
+/** For people: `TASK_STATE_INPUT_REQUIRED` becomes `input required`. */
+export const taskStateText = (state: string): string =>
+  state.replace('TASK_STATE_', '').toLowerCase().replaceAll('_', ' ')
+
 /** A task in a final state never changes again. */
 export const isFinal = (state: TaskState): boolean => FINAL_STATES.has(state)
 

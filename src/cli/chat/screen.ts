@@ -1,8 +1,8 @@
 /** The output of a chat: events of a turn as streaming text and note lines, with styles on a terminal. */
 import { printable, printableName, withoutControls } from '../../printable.ts'
-import { isFinal, isInterrupted, type Task } from '../../protocol/a2a.ts'
+import { isFinal, isInterrupted, type Task, taskStateText } from '../../protocol/a2a.ts'
 import { withOwnCommand } from '../terminal/own-command.ts'
-import { noticeText, replyText, taskStateText } from '../terminal/task-text.ts'
+import { noticeText, replyText } from '../terminal/task-text.ts'
 import type { ChatEvent, ChatHistoryMessage } from './conversation.ts'
 import type { ChatNews } from './conversation-news.ts'
 import { createMarkdownWriter, createPlainWriter, type MarkdownWriter } from './markdown.ts'

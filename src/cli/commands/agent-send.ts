@@ -10,7 +10,7 @@ import { formatWait } from '../../duration.ts'
 import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
 import { withoutControls } from '../../printable.ts'
-import { isFinal, type Message, type Task } from '../../protocol/a2a.ts'
+import { isFinal, type Message, type Task, taskStateText } from '../../protocol/a2a.ts'
 import { withBudget } from '../../protocol/delegation.ts'
 import type { CommandContext } from '../command-context.ts'
 import { attachFiles } from '../files/attach-files.ts'
@@ -26,7 +26,7 @@ import {
 import { EXIT_INTERRUPTED, ExitError } from '../run-program.ts'
 import { shellQuoted } from '../terminal/own-command.ts'
 import { type Progress, withProgress } from '../terminal/progress.ts'
-import { noticeText, partsText, replyText, taskStateText } from '../terminal/task-text.ts'
+import { noticeText, partsText, replyText } from '../terminal/task-text.ts'
 
 export interface AgentSendOptions {
   /** Id or name. */

@@ -7,13 +7,13 @@ import { join } from 'node:path'
 import { readStory, type StoryView } from '../../client/story.ts'
 import { MoleculeError } from '../../errors.ts'
 import { withoutControls } from '../../printable.ts'
+import { taskStateText } from '../../protocol/a2a.ts'
 import { spendingText, usdText } from '../../usd.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { logFilesOf } from '../data-folder/log-file.ts'
 import { formatLogLineWithTime, LOG_FILE } from '../data-folder/log-format.ts'
 import { workspaceNameOf } from '../platform/platform-access.ts'
 import { renderFields } from '../terminal/output.ts'
-import { taskStateText } from '../terminal/task-text.ts'
 
 export const define: DefineCommand = (command, openContext) => {
   command

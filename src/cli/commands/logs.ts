@@ -7,12 +7,12 @@ import type { ActivityView } from '../../client/views.ts'
 import { systemClock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import { printable, printableName, withoutControls } from '../../printable.ts'
+import { taskStateText } from '../../protocol/a2a.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { formatLogLineWithTime, LOG_FILE } from '../data-folder/log-format.ts'
 import { type TailFileOptions, tailFile } from '../data-folder/tail-file.ts'
 import { followActivity } from '../platform/follow-activity.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
-import { taskStateText } from '../terminal/task-text.ts'
 
 const LINES_DEFAULT = 50
 const LINES_MAX = 500

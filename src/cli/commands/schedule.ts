@@ -3,10 +3,10 @@ import type { PlatformClient } from '../../client/platform-client.ts'
 import type { ScheduleView } from '../../client/views.ts'
 import { listWorkspaces } from '../../client/workspaces.ts'
 import { withoutControls } from '../../printable.ts'
+import { taskStateText } from '../../protocol/a2a.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
 import type { Column } from '../terminal/output.ts'
-import { taskStateText } from '../terminal/task-text.ts'
 
 interface AddFlags {
   readonly timeZone?: string

@@ -7,13 +7,13 @@ import { readStory, type StoryView } from '../../client/story.ts'
 import { listWorkspaces } from '../../client/workspaces.ts'
 import { MoleculeError } from '../../errors.ts'
 import { withoutControls } from '../../printable.ts'
-import { isFinal, TASK_STATES, type Task, type TaskState } from '../../protocol/a2a.ts'
+import { isFinal, TASK_STATES, type Task, type TaskState, taskStateText } from '../../protocol/a2a.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { answerFilesOf, SAVE_FOLDER } from '../files/save-files.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
 import { formatSeconds } from '../terminal/human-time.ts'
 import { type Column, formatBytes, renderFields } from '../terminal/output.ts'
-import { partsText, replyText, taskStateText } from '../terminal/task-text.ts'
+import { partsText, replyText } from '../terminal/task-text.ts'
 
 const TASKS_DEFAULT = 20
 const TASKS_MAX = 100

@@ -2,11 +2,6 @@
 import type { Part, Task } from '../../protocol/a2a.ts'
 import { textOf } from '../../protocol/part.ts'
 
-/** `TASK_STATE_INPUT_REQUIRED` becomes `input required`. */
-export function taskStateText(state: string): string {
-  return state.replace('TASK_STATE_', '').toLowerCase().replaceAll('_', ' ')
-}
-
 /** `needs_login` becomes `needs login`. */
 export const workspaceStatusText = (status: string): string => status.replaceAll('_', ' ')
 

@@ -3,7 +3,7 @@
  * answer results with new delegations reach the limits of the tree. It takes the place of the parent: it has the
  * parent's own parent, path and limits, and its answer goes where the parent's answer went.
  */
-import type { Metadata, Part, TaskState } from '../../protocol/a2a.ts'
+import { type Metadata, type Part, type TaskState, taskStateText } from '../../protocol/a2a.ts'
 import { type DelegationEnvelope, readLimits } from '../../protocol/delegation.ts'
 import { delegationFailureText } from '../../protocol/delegation-failure.ts'
 import { envelopeOf, restoreEnvelope } from '../../protocol/envelope.ts'
@@ -114,7 +114,7 @@ function resultParts(child: ChildRow): Part[] {
   const { task_id: taskId, state } = child
   const asked = textOf(restoreEnvelope(child.envelope).message.parts)
   const about = [
-    `The task ${taskId} that you gave to ${nameOf(child)} is ${stateText(state)}.`,
+    `The task ${taskId} that you gave to ${nameOf(child)} is ${taskStateText(state)}.`,
     `Your task was: ${truncate(asked, TASK_CHARACTERS_MAX)}`,
   ]
   if (state === 'TASK_STATE_COMPLETED') {
@@ -127,7 +127,7 @@ function resultParts(child: ChildRow): Part[] {
   if (state === 'TASK_STATE_INPUT_REQUIRED' || state === 'TASK_STATE_AUTH_REQUIRED') {
     return [{ text: [...about, `It asks: ${statusText(child)}`].join('\n') }]
   }
-  const reason = statusText(child) || stateText(state)
+  const reason = statusText(child) || taskStateText(state)
   return [{ text: [...about, delegationFailureText({ workspace: nameOf(child), reason, taskId })].join('\n') }]
 }
 
@@ -136,5 +136,3 @@ function statusText({ status_message: stored }: ChildRow): string {
   const { parts } = withoutDetail(JSON.parse(stored) as StatusMessage)
   return textOf(parts)
 }
-
-const stateText = (state: string): string => state.replace('TASK_STATE_', '').toLowerCase().replaceAll('_', ' ')

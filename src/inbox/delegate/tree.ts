@@ -3,7 +3,7 @@
  * limits keep agents from delegating without end: past them, a delegation is refused with the tree.
  */
 import { MoleculeError } from '../../errors.ts'
-import type { TaskState } from '../../protocol/a2a.ts'
+import { type TaskState, taskStateText } from '../../protocol/a2a.ts'
 import type { DelegationEnvelope, DelegationLimits } from '../../protocol/delegation.ts'
 import { sql, type Transaction } from '../../store/store.ts'
 
@@ -136,7 +136,7 @@ export function placeTree(tree: readonly TreeRow[]): PlacedRow[] {
 /** One line for each task, indented below its parent. */
 function renderTree(tree: readonly TreeRow[]): string {
   const lines = placeTree(tree).map(({ row, depth }) => {
-    const state = row.task_state.replace('TASK_STATE_', '').toLowerCase().replaceAll('_', ' ')
+    const state = taskStateText(row.task_state)
     return `${'  '.repeat(depth)}${row.workspace_name ?? 'deleted'} (${row.workspace_id}) ${state}, task ${row.task_id}`
   })
   return lines.join('\n')

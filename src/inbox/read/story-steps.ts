@@ -4,7 +4,7 @@
  */
 import { formatWait } from '../../duration.ts'
 import { MoleculeError } from '../../errors.ts'
-import { isInterrupted, type Part, type TaskState } from '../../protocol/a2a.ts'
+import { isInterrupted, type Part, type TaskState, taskStateText } from '../../protocol/a2a.ts'
 import { textOf } from '../../protocol/part.ts'
 import type { Sender } from '../../protocol/request.ts'
 import { RULE_DOOR } from '../ask/rules.ts'
@@ -158,7 +158,7 @@ function createStepBuilder(message: StoryMessageRow, from: StoryCursor, isOwner:
       return say(atMs, 'asked', text === '' ? 'the agent asks for something' : `the agent asks: ${text}`)
     }
     if (item.state === 'TASK_STATE_SUBMITTED') return
-    say(atMs, 'ended', `the task is ${stateText(item.state)}${text === '' ? '' : `: ${text}`}`)
+    say(atMs, 'ended', `the task is ${taskStateText(item.state)}${text === '' ? '' : `: ${text}`}`)
   }
   const addTurn = (atMs: number, event: (LogItem & { t: 'turn' })['event']) => {
     if (event.type === 'tool' && event.state === 'started') tools.set(event.name, (tools.get(event.name) ?? 0) + 1)
@@ -218,7 +218,5 @@ function currentSteps(message: StoryMessageRow, isPruned: boolean, detail: strin
 const DETAIL_CHARACTERS_MAX = 2000
 
 const toolText = ([name, times]: [string, number]): string => (times === 1 ? name : `${name} ${times} times`)
-
-const stateText = (state: string): string => state.replace('TASK_STATE_', '').toLowerCase().replaceAll('_', ' ')
 
 const shortTextOf = (parts: readonly Part[] | undefined): string => truncate(textOf(parts), TEXT_CHARACTERS_MAX)
