@@ -5,31 +5,30 @@ import { scheduleNeeds } from '../doors/clock/schedule-needs.ts'
 import type { WorkspaceRoutesContext } from '../doors/http/routes/route.ts'
 import { createNeedsYou } from '../doors/needs-you.ts'
 import type { LocalInbox } from '../inbox/local-inbox.ts'
-import type { Lease } from '../inbox/worker.ts'
 import type { Log } from '../log.ts'
-import type { Brief } from '../protocol/brief.ts'
 import type { RuntimeOptions } from '../runtime/runtime.ts'
 import type { Store } from '../store/store.ts'
 import { type ChildEnvironment, createBriefMaker } from '../workspaces/brief/brief-maker.ts'
-import { withBudgetCheck } from '../workspaces/brief/budget-check.ts'
-import { withEarlierConversation } from '../workspaces/brief/earlier-conversation.ts'
-import { withHistory } from '../workspaces/brief/history.ts'
-import { withSystemPrompt } from '../workspaces/brief/system-prompt.ts'
-import { withTurnLimit } from '../workspaces/brief/turn-limit.ts'
+import { budgetStep } from '../workspaces/brief/budget-check.ts'
+import { earlierConversationStep } from '../workspaces/brief/earlier-conversation.ts'
+import { historyStep } from '../workspaces/brief/history.ts'
+import { createMakeBrief, type MakeBrief } from '../workspaces/brief/make-brief.ts'
+import { systemPromptStep } from '../workspaces/brief/system-prompt.ts'
+import { turnLimitStep } from '../workspaces/brief/turn-limit.ts'
 import { createWorkspaceConfigs } from '../workspaces/config/workspace-configs.ts'
 import { createHomes } from '../workspaces/homes/homes.ts'
 import { createWorkspaceLifecycle } from '../workspaces/lifecycle.ts'
 import { createLimits } from '../workspaces/limits.ts'
 import { createLogins, type Logins, type LoginsOptions } from '../workspaces/logins.ts'
 import { createMemories } from '../workspaces/memories.ts'
-import { withRecall } from '../workspaces/memory/recall.ts'
+import { recallStep } from '../workspaces/memory/recall.ts'
 import { createPairings } from '../workspaces/pairings.ts'
 import { createRecoveries } from '../workspaces/recoveries.ts'
 import { createWorkspaceRegistry } from '../workspaces/registry.ts'
 import { createSchedules } from '../workspaces/schedules.ts'
 import type { Tokens } from '../workspaces/tokens.ts'
 import { createWorkspaceUpkeep, type WorkspaceUpkeep } from '../workspaces/upkeep.ts'
-import type { BackendCheck, BriefedBridge, Workspaces } from '../workspaces/workspace.ts'
+import type { BackendCheck, Workspaces } from '../workspaces/workspace.ts'
 import { createWorkspaceFiles } from '../workspaces/workspace-files.ts'
 import { createWorkspaces } from '../workspaces/workspaces.ts'
 
@@ -73,7 +72,7 @@ export interface DoorPartsOptions {
 
 export interface WiredWorkspaces {
   readonly workspaces: Workspaces
-  readonly brief: (lease: Lease) => Promise<Brief>
+  readonly brief: MakeBrief
   readonly upkeep: WorkspaceUpkeep
   /** A turn of a hosted workspace has ended. */
   readonly onTurnEnd: NonNullable<RuntimeOptions['onTurnEnd']>
@@ -91,22 +90,21 @@ export function wireWorkspaces(parts: WireWorkspacesOptions): WiredWorkspaces {
   const { readsBrief = NONE, readsPrompt = NONE } = parts
   const homes = createHomes(parts.dataDir)
   const configs = createWorkspaceConfigs({ ...parts, homes })
-  const briefing: (lease: Lease, bridge?: BriefedBridge) => Promise<Brief> = createBriefMaker({
-    ...parts,
-    homes,
-    configs,
-  })
-  const prompted = withSystemPrompt(briefing, { store, homes, readsPrompt, runsCommands, readsBrief })
   const logins = createLogins({ ...parts, homes, check: parts.checkLogin ?? (() => undefined) })
-  const remembering = withEarlierConversation(withHistory(prompted, { store, usesHistory }), { store, keepsSessions })
   const limits = createLimits(parts)
   const recoveries = createRecoveries({ ...parts, configs })
   const workspaces = createWorkspaces({ store, homes, configs })
   const memories = createMemories({ store, find: workspaces.get })
   const schedules = createSchedules({ store, nowMs: () => clock.nowMs() })
-  const recalling = withRecall(remembering, { memories, readsPrompt, readsBrief })
-  const budgeted = parts.checkBudget === undefined ? recalling : withBudgetCheck(recalling, parts.checkBudget)
-  const brief = withTurnLimit(budgeted, { store, clock, isMetered })
+  const brief = createMakeBrief({
+    start: createBriefMaker({ ...parts, homes, configs }),
+    systemPrompt: systemPromptStep({ store, homes, readsPrompt, runsCommands, readsBrief }),
+    history: historyStep({ store, usesHistory }),
+    earlierConversation: earlierConversationStep({ store, keepsSessions }),
+    recall: recallStep({ memories, readsPrompt, readsBrief }),
+    budget: parts.checkBudget && budgetStep(parts.checkBudget),
+    turnLimit: turnLimitStep({ store, clock, isMetered }),
+  })
   return {
     workspaces: withLoginCheck(workspaces, logins),
     onTurnEnd(id, outcome, found) {

@@ -5,6 +5,7 @@
 import type { Lease } from '../../inbox/worker.ts'
 import type { Brief } from '../../protocol/brief.ts'
 import { mayHaveBudget } from '../../protocol/delegation.ts'
+import type { BriefStep } from './make-brief.ts'
 
 /** Why the turn must wait; undefined when it may begin. */
 export type CheckBudget = (turn: {
@@ -15,12 +16,8 @@ export type CheckBudget = (turn: {
   readonly costUsdPerDayMax?: number | undefined
 }) => Promise<Brief['parked']>
 
-export function withBudgetCheck<B>(
-  makeBrief: (lease: Lease, bridge?: B) => Promise<Brief>,
-  check: CheckBudget,
-): (lease: Lease, bridge?: B) => Promise<Brief> {
-  return async (lease, bridge) => {
-    const brief = await makeBrief(lease, bridge)
+export function budgetStep(check: CheckBudget): BriefStep<Lease> {
+  return async (brief, lease) => {
     const { costUsdPerDayMax } = brief
     const mayHaveMessageBudget = mayHaveBudget(lease.envelope.message.metadata)
     if (!mayHaveMessageBudget && costUsdPerDayMax === undefined) return brief

@@ -4,10 +4,10 @@
  * takes over. Its prompt then begins with the last stored messages. Only such a turn costs a query.
  */
 import type { Message } from '../../protocol/a2a.ts'
-import type { Brief } from '../../protocol/brief.ts'
 import { describePart } from '../../protocol/part.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
 import { CHARACTERS_MAX, exchangeOf, type HistoryKey, type HistoryRow, MESSAGES_MAX } from './history.ts'
+import type { BriefStep } from './make-brief.ts'
 
 /** The whole text in the prompt. Older messages beyond the limit are left out: they would crowd out the new work. */
 const TEXT_BYTES_MAX = 64 * 1024
@@ -25,13 +25,9 @@ interface EarlierKey extends HistoryKey {
   readonly sessionRetried: boolean
 }
 
-/** Returns the same brief function, with the stored conversation added where a new session continues one. */
-export function withEarlierConversation<K extends EarlierKey, B>(
-  makeBrief: (key: K, bridge?: B) => Promise<Brief>,
-  { store, keepsSessions }: EarlierConversationOptions,
-): (key: K, bridge?: B) => Promise<Brief> {
-  return async (key, bridge) => {
-    const brief = await makeBrief(key, bridge)
+/** Adds the stored conversation where a new session continues one. */
+export function earlierConversationStep({ store, keepsSessions }: EarlierConversationOptions): BriefStep<EarlierKey> {
+  return async (brief, key) => {
     // Epoch 1 is the first turn of the conversation.
     if (brief.sessionToken !== undefined || key.epoch === 1 || !keepsSessions(brief.runtime)) return brief
     const { rows, hasOtherSession } = await store.read(() => readEarlier(key))

@@ -4,13 +4,13 @@
  * conversation began elsewhere.
  */
 import type { Message, Part, Role } from '../../protocol/a2a.ts'
-import type { Brief } from '../../protocol/brief.ts'
 import { type Envelope, restoreEnvelope } from '../../protocol/envelope.ts'
 import { isJsonObject } from '../../protocol/json.ts'
 import { readPart } from '../../protocol/part.ts'
 import { readReplyIfWhole } from '../../protocol/stored-reply.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
 import { type ClaimingTurn, joinHistory } from './claimed-history.ts'
+import type { BriefStep } from './make-brief.ts'
 
 export const MESSAGES_MAX = 20
 /** No model reads more, and reading more for each turn is slow. Older messages beyond the limit are left out. */
@@ -28,13 +28,9 @@ export interface HistoryOptions {
   readonly usesHistory: (runtime: string) => boolean
 }
 
-/** Returns the same brief function, with the history added where the backend needs it. */
-export function withHistory<K extends HistoryKey, B>(
-  makeBrief: (key: K, bridge?: B) => Promise<Brief>,
-  { store, usesHistory }: HistoryOptions,
-): (key: K, bridge?: B) => Promise<Brief> {
-  return async (key, bridge) => {
-    const brief = await makeBrief(key, bridge)
+/** Adds the history where the backend needs it. */
+export function historyStep({ store, usesHistory }: HistoryOptions): BriefStep<HistoryKey> {
+  return async (brief, key) => {
     if (!usesHistory(brief.runtime)) return brief
     const turns = await store.read(() => storedTurns(key))
     const current = { exchange: [], claimed: claimedHistory(key.envelope) }

@@ -13,7 +13,7 @@ import { createWorkspaceConfigs } from '../config/workspace-configs.ts'
 import { createHomes } from '../homes/homes.ts'
 import type { NewWorkspace } from '../workspace.ts'
 import { createWorkspaces } from '../workspaces.ts'
-import { withSystemPrompt } from './system-prompt.ts'
+import { systemPromptStep } from './system-prompt.ts'
 
 const PLAIN: Brief = { runtime: 'model', options: {}, systemPrompt: '', workingDir: '/', maxAttempts: 1, env: {} }
 
@@ -28,14 +28,16 @@ function setUp(t: TestContext) {
   const outage = { isDown: false }
   const read: Store['read'] = (transaction) =>
     outage.isDown ? Promise.reject(new MoleculeError('store_unavailable', 'lost')) : store.read(transaction)
-  const make = (brief = PLAIN) =>
-    withSystemPrompt(async () => brief, {
+  const make = (brief = PLAIN) => {
+    const addPrompt = systemPromptStep({
       store: { ...store, read },
       homes,
       readsPrompt: () => true,
       runsCommands: () => true,
       readsBrief: () => false,
     })
+    return (key: { readonly workspaceId: string }) => addPrompt(brief, key)
+  }
   const promptOf = async (workspaceId: string, makeBrief = make()) => (await makeBrief({ workspaceId })).systemPrompt
   const create = async (input: NewWorkspace) => (await workspaces.create(input)).id
   const write = (id: string, name: string, text: string) => {
@@ -105,14 +107,16 @@ async function setUpFiles(t: TestContext) {
   const configs = createWorkspaceConfigs({ store, homes, log: silentLog, check: async () => ({ ok: true }) })
   const workspaces = createWorkspaces({ store, homes, configs })
   const { id } = await workspaces.create({ name: 'lead' })
-  const make = (brief: Partial<Brief> = {}) =>
-    withSystemPrompt(async () => ({ ...PLAIN, ...brief }), {
+  const make = (brief: Partial<Brief> = {}) => {
+    const addPrompt = systemPromptStep({
       store,
       homes,
       readsPrompt: (runtime) => runtime !== 'mock',
       runsCommands: (runtime) => runtime !== 'chat',
       readsBrief: (runtime) => runtime === 'program',
     })
+    return (key: { readonly workspaceId: string }) => addPrompt({ ...PLAIN, ...brief }, key)
+  }
   const promptOf = async (makeBrief = make(), workspaceId = id) => (await makeBrief({ workspaceId })).systemPrompt
   const path = (name: string) => join(homes.path(id), name)
   const write = (name: string, text: string) => writeFileSync(path(name), text)

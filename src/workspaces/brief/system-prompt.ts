@@ -7,11 +7,11 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { MoleculeError } from '../../errors.ts'
-import type { Brief } from '../../protocol/brief.ts'
 import type { Store } from '../../store/store.ts'
 import type { Homes } from '../homes/homes.ts'
 import { mayTalk } from '../may-talk.ts'
 import { listTeam, type TeamMember } from '../workspace-rows.ts'
+import type { BriefStep } from './make-brief.ts'
 
 const SYSTEM_PROMPT_FILE = 'system-prompt.md'
 const APPENDED_FILES = ['IDENTITY.md', 'USER.md', 'MEMORY.md']
@@ -37,16 +37,18 @@ export interface SystemPromptOptions {
   readonly readsBrief: (runtime: string) => boolean
 }
 
-/** Returns the same brief function; the brief gets the whole system prompt instead of the role. */
-export function withSystemPrompt<K extends { readonly workspaceId: string }, B>(
-  makeBrief: (key: K, bridge?: B) => Promise<Brief>,
-  { store, homes, readsPrompt, runsCommands, readsBrief }: SystemPromptOptions,
-): (key: K, bridge?: B) => Promise<Brief> {
+/** Adds the whole system prompt in place of the role. */
+export function systemPromptStep({
+  store,
+  homes,
+  readsPrompt,
+  runsCommands,
+  readsBrief,
+}: SystemPromptOptions): BriefStep<{ readonly workspaceId: string }> {
   const read = createFileReader()
   const teamOf = createTeam(store)
   const peersOf = createPeersText()
-  return async (key, bridge) => {
-    const brief = await makeBrief(key, bridge)
+  return async (brief, key) => {
     if (!readsPrompt(brief.runtime)) return brief
     const id = key.workspaceId
     const fileOf = (name: string, bytesMax: number) => read(join(homes.path(id), name), bytesMax)

@@ -9,8 +9,8 @@ import type { Brief } from '../../protocol/brief.ts'
 import { withBudget } from '../../protocol/delegation.ts'
 import { openSqlite } from '../../store/sqlite/sqlite.ts'
 import { type Store, sql } from '../../store/store.ts'
-import { withBudgetCheck } from './budget-check.ts'
-import { withTurnLimit } from './turn-limit.ts'
+import { budgetStep } from './budget-check.ts'
+import { turnLimitStep } from './turn-limit.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -28,7 +28,8 @@ function setUp(t: TestContext, limit?: number) {
     return store.read(transaction)
   }
   const isMetered = (runtime: string) => runtime === 'model'
-  const makeBrief = withTurnLimit(async () => given, { store: { ...store, read }, clock, isMetered })
+  const limitTurns = turnLimitStep({ store: { ...store, read }, clock, isMetered })
+  const makeBrief = (key: Parameters<typeof limitTurns>[1]) => limitTurns(given, key)
   const brief = (messageId: string, workspaceId = 'ws_1') => makeBrief({ workspaceId, messageId })
   const parkedMs = async (messageId: string, workspaceId?: string) =>
     (await brief(messageId, workspaceId)).parked?.afterMs
@@ -186,14 +187,11 @@ test('only a message or a workspace with a budget is checked, and a spent one is
   const checked: unknown[] = []
   let parked: Brief['parked']
   const briefOf = (given: Brief, maxCostUsd?: number) =>
-    withBudgetCheck(
-      async () => given,
-      async (turn) => {
-        checked.push([turn.mayHaveMessageBudget, turn.costUsdPerDayMax])
-        assert.deepEqual([turn.workspaceId, turn.messageId, turn.taskId], ['ws_1', 'm', 't'])
-        return parked
-      },
-    )(lease(maxCostUsd))
+    budgetStep(async (turn) => {
+      checked.push([turn.mayHaveMessageBudget, turn.costUsdPerDayMax])
+      assert.deepEqual([turn.workspaceId, turn.messageId, turn.taskId], ['ws_1', 'm', 't'])
+      return parked
+    })(given, lease(maxCostUsd))
   const daily = { ...PLAIN, costUsdPerDayMax: 5 }
   assert.equal(await briefOf(PLAIN), PLAIN)
   assert.deepEqual(checked, [])

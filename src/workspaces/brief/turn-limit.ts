@@ -9,6 +9,7 @@ import type { Lease } from '../../inbox/worker.ts'
 import type { Brief } from '../../protocol/brief.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
 import { TURNS_PER_HOUR_DEFAULT } from '../workspace.ts'
+import type { BriefStep } from './make-brief.ts'
 
 const HOUR_MS = 3600_000
 /** The shortest time to park: a parked message comes back as a lease, and a lease costs a transaction. */
@@ -25,14 +26,10 @@ export interface TurnLimitOptions {
   readonly isMetered: (runtime: string) => boolean
 }
 
-/** Returns the same brief function; a brief of a model agent is metered, and parked when the limit is reached. */
-export function withTurnLimit<K extends TurnKey, B>(
-  makeBrief: (key: K, bridge?: B) => Promise<Brief>,
-  { store, clock, isMetered }: TurnLimitOptions,
-): (key: K, bridge?: B) => Promise<Brief> {
+/** Meters the brief of a model agent, and parks it when the limit is reached. */
+export function turnLimitStep({ store, clock, isMetered }: TurnLimitOptions): BriefStep<TurnKey> {
   const started: StartedTurns = new Map()
-  return async (key, bridge) => {
-    const brief = await makeBrief(key, bridge)
+  return async (brief, key) => {
     if (!isMetered(brief.runtime)) return brief
     // A message that waits for its budget runs no turn.
     if (brief.parked !== undefined) return brief

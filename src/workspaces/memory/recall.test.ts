@@ -4,7 +4,7 @@ import { letterTo } from '../../../test/fakes/letters.ts'
 import type { Part } from '../../protocol/a2a.ts'
 import type { Brief } from '../../protocol/brief.ts'
 import type { Memory } from '../memories.ts'
-import { withRecall } from './recall.ts'
+import { recallStep } from './recall.ts'
 import { countWords } from './words.ts'
 
 const wordsOf = (text: string, max?: number) => Object.fromEntries(countWords(text, max))
@@ -62,14 +62,14 @@ async function recall(given: { found?: Memory[]; newest?: Memory[]; brief?: Part
       return { memories: namespace === 'team:ws_0' ? [] : newest }
     },
   }
-  const makeBrief = withRecall(async () => ({ ...PLAIN, ...brief }), {
+  const addMemories = recallStep({
     memories,
     readsPrompt: (runtime) => runtime === 'model',
     readsBrief: (runtime) => runtime === 'program',
   })
   const letter = letterTo('ws_1')
   const envelope = { ...letter.envelope, message: { ...letter.envelope.message, parts } }
-  const { recalled } = await makeBrief({ workspaceId: 'ws_1', envelope })
+  const { recalled } = await addMemories({ ...PLAIN, ...brief }, { workspaceId: 'ws_1', envelope })
   return { recalled: recalled?.split('\n'), asked }
 }
 
@@ -148,7 +148,7 @@ test('RE-3 a store that goes away fails the brief once: no read is left whose fa
   const note = (reason: unknown) => void left.push(reason)
   process.on('unhandledRejection', note)
   try {
-    await assert.rejects(withRecall(async () => PLAIN, options)({ workspaceId: 'w', envelope }), /unavailable/)
+    await assert.rejects(recallStep(options)(PLAIN, { workspaceId: 'w', envelope }), /unavailable/)
     await new Promise((resolve) => setTimeout(resolve, 1))
   } finally {
     process.off('unhandledRejection', note)

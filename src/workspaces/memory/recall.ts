@@ -7,6 +7,7 @@
 import type { Brief } from '../../protocol/brief.ts'
 import type { Envelope } from '../../protocol/envelope.ts'
 import { textOf } from '../../protocol/part.ts'
+import type { BriefStep } from '../brief/make-brief.ts'
 import { isWriterAgent, type Memories, type Memory, QUERY_CHARACTERS_MAX } from '../memories.ts'
 
 const MATCHES_MAX = 6
@@ -27,13 +28,9 @@ interface RecallKey {
   readonly envelope: Envelope
 }
 
-/** Returns the same brief function; the brief of a conversation's first turn gets what the workspace remembers. */
-export function withRecall<K extends RecallKey, B>(
-  makeBrief: (key: K, bridge?: B) => Promise<Brief>,
-  { memories, readsPrompt, readsBrief }: RecallOptions,
-): (key: K, bridge?: B) => Promise<Brief> {
-  return async (key, bridge) => {
-    const brief = await makeBrief(key, bridge)
+/** Adds what the workspace remembers to the brief of a conversation's first turn. */
+export function recallStep({ memories, readsPrompt, readsBrief }: RecallOptions): BriefStep<RecallKey> {
+  return async (brief, key) => {
     const isNeeded = readsBrief(brief.runtime) || (readsPrompt(brief.runtime) && isFirstTurn(brief))
     if (!isNeeded) return brief
     const found = await recall(key, memories)

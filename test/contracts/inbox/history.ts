@@ -5,8 +5,8 @@ import type { Lease, Outcome } from '../../../src/inbox/worker.ts'
 import type { Brief } from '../../../src/protocol/brief.ts'
 import { readEnvelope } from '../../../src/protocol/envelope.ts'
 import { together } from '../../../src/store/store.ts'
-import { withEarlierConversation } from '../../../src/workspaces/brief/earlier-conversation.ts'
-import { withHistory } from '../../../src/workspaces/brief/history.ts'
+import { earlierConversationStep } from '../../../src/workspaces/brief/earlier-conversation.ts'
+import { historyStep } from '../../../src/workspaces/brief/history.ts'
 import { keepSession } from '../../../src/workspaces/sessions.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { done, failure, type InboxHarness } from './harness.ts'
@@ -37,14 +37,14 @@ export function historyTests(harness: InboxHarness): void {
     return await harness.withWorker(id, (worker) => worker.lease())
   }
   const historyOf = async (lease: Lease) => {
-    const makeBrief = withHistory(async () => PLAIN, { store: harness.store, usesHistory: () => true })
-    const { history } = await makeBrief(lease)
+    const addHistory = historyStep({ store: harness.store, usesHistory: () => true })
+    const { history } = await addHistory(PLAIN, lease)
     return history?.map(({ role, parts }) => `${role === 'ROLE_USER' ? 'u' : 'a'}: ${parts[0]?.text}`)
   }
   const earlierOf = async (lease: Lease, { epoch = 2, sessionRetried = false, brief = PLAIN, keeps = true } = {}) => {
     const { store } = harness
-    const makeBrief = withEarlierConversation(async () => brief, { store, keepsSessions: () => keeps })
-    return (await makeBrief({ ...lease, epoch, sessionRetried })).earlierConversation
+    const addEarlier = earlierConversationStep({ store, keepsSessions: () => keeps })
+    return (await addEarlier(brief, { ...lease, epoch, sessionRetried })).earlierConversation
   }
   const linesOf = async (lease: Lease) => (await earlierOf(lease))?.text?.split('\n').slice(3, -1)
   /** Messages of every kind, and the turn of the last one. */

@@ -6,8 +6,8 @@ import type { OverviewPage } from '../../../src/inbox/load-readers.ts'
 import { prune, RETENTION } from '../../../src/inbox/upkeep/retention.ts'
 import type { Lease, Outcome } from '../../../src/inbox/worker.ts'
 import type { Brief } from '../../../src/protocol/brief.ts'
-import { withHistory } from '../../../src/workspaces/brief/history.ts'
-import { withTurnLimit } from '../../../src/workspaces/brief/turn-limit.ts'
+import { historyStep } from '../../../src/workspaces/brief/history.ts'
+import { turnLimitStep } from '../../../src/workspaces/brief/turn-limit.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { done, failure, hasCode, type InboxHarness } from './harness.ts'
 
@@ -96,8 +96,9 @@ export function usageTests(harness: InboxHarness): void {
     const plain: Brief = { runtime: 'x', options: {}, systemPrompt: '', workingDir: '/', maxAttempts: 1, env: {} }
     const options = { max_turns_per_hour: '1' }
     const { store } = harness
-    const remembering = withHistory(async () => ({ ...plain, options }), { store, usesHistory: () => true })
-    const brief = withTurnLimit<Lease, unknown>(remembering, { store, clock: systemClock, isMetered: () => true })
+    const addHistory = historyStep({ store, usesHistory: () => true })
+    const limitTurns = turnLimitStep({ store, clock: systemClock, isMetered: () => true })
+    const brief = async (lease: Lease) => limitTurns(await addHistory({ ...plain, options }, lease), lease)
     await harness.withWorker(id, async (worker) => {
       await harness.local.reception.admit(letterTo(id, { text: 'one', contextId: 'c' }))
       const first = await worker.lease()
