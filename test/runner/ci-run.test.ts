@@ -37,7 +37,7 @@ test('RE-12 .ci/run begins with an empty HOME, cache and TMPDIR, keeps the setti
   assert.equal(status, 0, stderr)
   assert.deepEqual(
     calls.map(([command = '']) => command.split(' -- ')[0]),
-    ['run check', 'test', 'run test:fuzz', 'run test:crash', 'run test:clients', 'run test:agents'],
+    ['run check', 'test', 'run test:long', 'run test:fuzz', 'run test:crash', 'run test:clients', 'run test:agents'],
   )
   const [[, ...folders] = []] = calls
   assert.equal(folders.at(-1), '', 'nothing is there at the start')
