@@ -48,6 +48,9 @@ type Named<Name extends ApiName> = Extract<Listed, { readonly name: Name }>
 /** Method and path of an endpoint: `GET /workspaces/{id}/rules`. */
 export type ApiName = Listed['name']
 
+/** Those whose answer is a text, a file or a stream, and no JSON. */
+export type RawApiName = Extract<Listed, { readonly answer: RawAnswer<string> }>['name']
+
 /** What a successful call answers: the JSON, or the text of what is not JSON. */
 export type ApiAnswer<Name extends ApiName> = Named<Name>['answer'] extends infer Answer
   ? Answer extends z.ZodType

@@ -104,7 +104,7 @@ export type EndpointOf<
   readonly answer: Answer
 }
 
-/** The value with all its members read-only, so that an answer may be written from lists that nobody changes. */
+/** The value with all its members read-only: a handler may answer with a read-only list, and a caller changes none. */
 export type Frozen<Value> = Value extends readonly (infer Item)[]
   ? readonly Frozen<Item>[]
   : Value extends object

@@ -67,6 +67,12 @@ test('PL-23 a platform that never ends a list is left', async () => {
   assert.equal(rules.length, calls)
 })
 
+test('PL-17 a file and an artifact are answered as their text, whatever it looks like', async () => {
+  const { client } = setUp(new Response('{"a":1}'))
+  assert.equal(await client.call('GET /workspaces/{id}/files/{+path}', { id: 'w', path: 'a b/c' }), '{"a":1}')
+  assert.equal(await client.call('GET /tasks/{id}/artifacts/{artifact}', { id: 't', artifact: 'r' }), '{"a":1}')
+})
+
 test('the page of a proxy in place of JSON is no answer', async () => {
   const { client } = setUp(new Response('<html>'))
   await assert.rejects(client.call('GET /version'), { code: 'timeout', retryable: true })

@@ -2,7 +2,7 @@
  * Calls the endpoints of the HTTP API by their names: `call('GET /workspaces/{id}/rules', { id })`. Parameters, body and
  * answer have the types of the contract (`src/api`), of which only the types are imported: the page loads no schema.
  */
-import type { ApiAnswer, ApiBody, ApiName, ApiParams } from '../api/api.ts'
+import type { ApiAnswer, ApiBody, ApiName, ApiParams, RawApiName } from '../api/api.ts'
 import { MoleculeError } from '../errors.ts'
 import { trimEndOf } from '../trim-end.ts'
 import { failureFromAnswer, platformUnreachable } from './platform-failure.ts'
@@ -65,19 +65,24 @@ const CALL_TIMEOUT_MS = 150_000
 const PAGES_MAX = 1000
 /** These need no token, so none is asked for: the program may have none yet. */
 const OPEN: ReadonlySet<string> = new Set(['GET /ready', 'GET /health'])
-/** Their answers are no JSON. The page of a proxy in place of JSON must not pass for an answer. */
-const TEXTS: ReadonlySet<string> = new Set(['GET /workspaces/{id}/files/{+path}', 'GET /metrics'])
+/** Their answers are no JSON; one that is missing here does not compile. The page of a proxy in place of JSON is no answer. */
+const RAW = {
+  'GET /': true,
+  'GET /assets/{file}': true,
+  'GET /icon.svg': true,
+  'GET /metrics': true,
+  'GET /tasks/{id}/artifacts/{artifact}': true,
+  'GET /workspaces/{id}/events': true,
+  'GET /workspaces/{id}/files/{+path}': true,
+  'POST /workspaces/{id}/mcp': true,
+} satisfies Record<RawApiName, true>
 
 type Input = Readonly<Record<string, unknown>>
 
 export function createApiClient(options: ApiClientOptions): ApiClient {
   const exchange = async (name: string, input: Input = {}, { signal, headers }: CallOptions = {}) => {
     const { method, path, body } = requestOf(name, input)
-    return await sendCall(
-      options,
-      { method, path, body, headers, isOpen: OPEN.has(name), isText: TEXTS.has(name) },
-      signal,
-    )
+    return await sendCall(options, { method, path, body, headers, isOpen: OPEN.has(name), isText: name in RAW }, signal)
   }
   const pages = async (name: string, input: Input = {}, more?: CallOptions) => {
     const read = async (after: string | undefined) =>

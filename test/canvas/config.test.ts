@@ -76,7 +76,7 @@ test('CV-3 CV-12 what is not saved stays over a tab, another workspace, Escape a
   const prompt = section(page, 'system-prompt.md')
   await prompt.getByText('Not saved yet').waitFor()
   assert.equal(await area.inputValue(), 'You are Ada.')
-  // Somebody else saves meanwhile: the page asks, also after the reload.
+  // Another person saves meanwhile: the page asks, also after the reload.
   await fetch(fileUrl(platform, ada, 'system-prompt.md'), { method: 'PUT', body: 'Theirs.', headers: auth(platform) })
   await prompt.getByText('changed on the disk while you edited it').waitFor()
   await prompt.getByRole('button', { name: 'Save mine over it' }).click()

@@ -53,7 +53,7 @@ export function recoverTests(harness: InboxHarness): void {
     await directives.return?.()
   })
 
-  test('IN-2 of the workspaces of the platform the one that waits longest is served first', async () => {
+  test('IN-2 the platform serves first the workspace that waits longest', async () => {
     const ids: string[] = []
     for (const waitedMs of [2000, 3000, 1000, 9000, 9000]) {
       const id = await hostedWorkspace()
