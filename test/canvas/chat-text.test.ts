@@ -74,11 +74,13 @@ test('CV-8 what people write has its own direction in lists, titles, memories an
   await platform.send(made.id, text)
   await platform.request('POST', `/workspaces/${made.id}/memories`, { text, namespace: 'workspace', kind: 'memory' })
   const page = await openChat(t, platform, made.id)
-  /** Of the innermost element with the text. */
+  /** Of the innermost element with the text, once it is there. */
   const directionIn = (place: string) =>
-    page.evaluate(
-      `getComputedStyle([...document.querySelectorAll('${place} *')].findLast((each) => each.textContent === '${text}')).direction`,
-    )
+    page
+      .locator(place)
+      .getByText(text, { exact: true })
+      .last()
+      .evaluate((element) => element.ownerDocument.defaultView?.getComputedStyle(element).direction)
   await page.getByRole('button', { name: `Conversation: ${text}` }).click()
   await page.getByRole('searchbox').fill('שלום')
   assert.equal(await page.evaluate('getComputedStyle(document.activeElement).direction'), 'rtl')
