@@ -2,15 +2,15 @@
 import { systemClock } from '../clock.ts'
 import { type ChatDoor, createChatDoor } from '../doors/chat/chat.ts'
 import type { ChatContext } from '../doors/chat/chat-context.ts'
+import { createChannels } from '../doors/chat/store/channels.ts'
+import { createChatLog } from '../doors/chat/store/chat-log.ts'
+import { createPairings } from '../doors/chat/store/pairings.ts'
 import type { ChatRoutesContext } from '../doors/http/routes/route.ts'
 import { MoleculeError } from '../errors.ts'
 import { ulid } from '../ids.ts'
 import type { LocalInbox } from '../inbox/local-inbox.ts'
 import type { MaskingLog } from '../log.ts'
 import type { Store } from '../store/store.ts'
-import { createChannels } from '../workspaces/channels.ts'
-import { createChatLog } from '../workspaces/chat-log.ts'
-import { createPairings } from '../workspaces/pairings.ts'
 import { CHANNEL_KINDS, findChannelKind } from './channel-kinds.ts'
 
 export interface WireChatOptions extends Pick<ChatContext, 'reception' | 'workspaces' | 'lifecycle'> {

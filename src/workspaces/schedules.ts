@@ -8,8 +8,8 @@ import { MoleculeError } from '../errors.ts'
 import { ulid } from '../ids.ts'
 import { withinPage } from '../store/page-budget.ts'
 import { type Row, type Statement, type Store, sql, statement, type Transaction } from '../store/store.ts'
+import { requireExisting } from './existing-workspace.ts'
 import { ADMIN_TOKEN_ID } from './tokens.ts'
-import { workspaceNotFound } from './workspace-rows.ts'
 
 /** What happens to a time at which no platform ran: one message later, or none. */
 export type MissedTimes = 'once' | 'skip'
@@ -207,8 +207,7 @@ const COLUMNS = `id, workspace_id, name, cron, time_zone, text, missed, same_con
 function* insertSchedule(id: string, draft: ScheduleDraft, nextAtMs: number | undefined): Transaction<Schedule> {
   const { workspaceId } = draft
   yield* requireToken(draft.tokenId)
-  const [workspace] = yield* sql('select workspace_id from workspace_load where workspace_id = $1', [workspaceId])
-  if (workspace === undefined) throw workspaceNotFound(workspaceId)
+  yield* requireExisting(workspaceId)
   const [count] = yield* sql<{ schedules: number }>('select count(*) as schedules from schedules')
   if (Number(count?.schedules) >= SCHEDULES_MAX) {
     throw new MoleculeError('unsupported_operation', `there are ${SCHEDULES_MAX} schedules: remove some first`)

@@ -2,10 +2,11 @@
  * Decides at start whether the data folder is at home, was moved, or is a copy. A moved folder keeps its id and goes on. A
  * copy gets a new id and begins held: its original may be alive, and both would answer the same people.
  */
+
+import { holdChannels } from '../../doors/chat/store/channels.ts'
 import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
 import { type Store, statement, together } from '../../store/store.ts'
-import { holdChannels } from '../../workspaces/channels.ts'
 import { isFolderLocked } from '../data-folder/data-folder.ts'
 import { type FolderStanding, readHostFolder } from '../data-folder/host-id.ts'
 import { askLine } from '../terminal/ask-line.ts'

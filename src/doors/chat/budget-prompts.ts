@@ -4,12 +4,12 @@
  * chats of the owners, else to a group in which an owner writes.
  */
 import type { BudgetAsk } from '../../inbox/owners.ts'
-import type { HandledMessage, Prompt } from '../../workspaces/chat-log.ts'
 import { raiseSuggestion } from '../needs-you.ts'
 import { judgePerson } from './access.ts'
 import type { ChatButton, Place } from './channel.ts'
 import type { SessionContext } from './chat-context.ts'
 import type { PromptPosts } from './prompt-posts.ts'
+import type { HandledMessage, Prompt } from './store/chat-log.ts'
 
 export interface BudgetPrompts {
   /** True when the message waits for a budget. The chat says so, and the owners are asked, once for each asking. */

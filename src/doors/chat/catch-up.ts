@@ -5,11 +5,11 @@
  */
 import { toMoleculeError } from '../../errors.ts'
 import { sleep } from '../../wait.ts'
-import type { StoredChannel } from '../../workspaces/channels.ts'
-import type { KnownPlace } from '../../workspaces/chat-log.ts'
 import type { Channel, IncomingMessage, Place } from './channel.ts'
 import type { ChatContext, SessionContext } from './chat-context.ts'
 import type { Receiver } from './receive.ts'
+import type { StoredChannel } from './store/channels.ts'
+import type { KnownPlace } from './store/chat-log.ts'
 
 /** Messages of one place that are read at once after an absence; later ones are read in the next round. */
 const HISTORY_MESSAGES = 100

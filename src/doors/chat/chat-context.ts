@@ -5,11 +5,11 @@ import type { Budgets, PendingAsks } from '../../inbox/owners.ts'
 import type { Activity, Stories } from '../../inbox/readers.ts'
 import type { Reception } from '../../inbox/reception.ts'
 import type { Log } from '../../log.ts'
-import type { Channels, StoredChannel } from '../../workspaces/channels.ts'
-import type { ChatLog } from '../../workspaces/chat-log.ts'
-import type { Pairings } from '../../workspaces/pairings.ts'
 import type { WorkspaceLifecycle, Workspaces } from '../../workspaces/workspace.ts'
 import type { Account, Channel, ChannelKind, ChatButton, Place } from './channel.ts'
+import type { Channels, StoredChannel } from './store/channels.ts'
+import type { ChatLog } from './store/chat-log.ts'
+import type { Pairings } from './store/pairings.ts'
 
 export interface ChatContext {
   readonly channels: Channels

@@ -4,10 +4,10 @@
  */
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { createWakeUp } from '../../wait.ts'
-import type { StoredChannel } from '../../workspaces/channels.ts'
 import type { Door } from '../door.ts'
 import type { ChatContext } from './chat-context.ts'
 import { openSession, type Session } from './session.ts'
+import type { StoredChannel } from './store/channels.ts'
 
 export interface ChatDoorOptions extends ChatContext {
   /** Names this process in claims. */

@@ -8,10 +8,10 @@ import type { ActivityRow } from '../../inbox/readers.ts'
 import { isFinal, type TaskState } from '../../protocol/a2a.ts'
 import { textOf } from '../../protocol/part.ts'
 import { sleep } from '../../wait.ts'
-import type { HandledMessage } from '../../workspaces/chat-log.ts'
 import type { ReactionState } from './channel.ts'
 import { firstText, type SessionContext } from './chat-context.ts'
 import type { Prompts } from './prompts.ts'
+import type { HandledMessage } from './store/chat-log.ts'
 
 export interface TaskFollower {
   /** Follows the task of a message until it ends or waits for a person. */

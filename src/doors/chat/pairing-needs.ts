@@ -1,6 +1,6 @@
 /** People who wait to talk to a bot, as needs of its owner. The id of such a need is the code of the pairing. */
 import type { Need, NeedSource } from '../../inbox/owners.ts'
-import type { Pairings, PendingPairing } from '../../workspaces/pairings.ts'
+import type { Pairings, PendingPairing } from './store/pairings.ts'
 
 export function pairingNeeds({ listPending }: Pick<Pairings, 'listPending'>): NeedSource {
   return {

@@ -6,13 +6,13 @@
 import { toMoleculeError } from '../../errors.ts'
 import type { PendingAsk } from '../../inbox/owners.ts'
 import { printable, printableName } from '../../printable.ts'
-import { chatPrincipal } from '../../workspaces/channels.ts'
-import type { HandledMessage, Prompt } from '../../workspaces/chat-log.ts'
 import { judgePerson, mayInChat } from './access.ts'
 import { BUDGET_CHOICES, createBudgetPrompts } from './budget-prompts.ts'
 import type { ButtonPress, ChatButton, Place } from './channel.ts'
 import { answeringWorkspace, type SessionContext } from './chat-context.ts'
 import { createPromptPosts, type PromptPosts } from './prompt-posts.ts'
+import { chatPrincipal } from './store/channels.ts'
+import type { HandledMessage, Prompt } from './store/chat-log.ts'
 
 export interface Prompts {
   /** Shows the open permission asks of the message's task, each once, and closes the prompts of its other asks. */

@@ -6,8 +6,6 @@
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import type { Part } from '../../protocol/a2a.ts'
 import { envelopeOf } from '../../protocol/envelope.ts'
-import { chatPrincipal } from '../../workspaces/channels.ts'
-import type { ChatMessageKey, KnownPlace } from '../../workspaces/chat-log.ts'
 import { judgePerson, mayInChat } from './access.ts'
 import type { Author, ButtonPress, CommandCall, IncomingMessage, Place } from './channel.ts'
 import { answeringWorkspace, type SessionContext } from './chat-context.ts'
@@ -17,6 +15,8 @@ import { createFloodLimit, type FloodLimit } from './flood-limit.ts'
 import type { TaskFollower } from './follow.ts'
 import { createMissedMessages } from './missed-messages.ts'
 import type { Prompts } from './prompts.ts'
+import { chatPrincipal } from './store/channels.ts'
+import type { ChatMessageKey, KnownPlace } from './store/chat-log.ts'
 
 export interface Receiver {
   message(message: IncomingMessage): Promise<void>

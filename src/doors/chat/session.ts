@@ -5,7 +5,6 @@
 import { toMoleculeError } from '../../errors.ts'
 import { shownFileName } from '../../protocol/file-name.ts'
 import { createWakeUp, onAbort, sleep } from '../../wait.ts'
-import type { StoredChannel } from '../../workspaces/channels.ts'
 import { answerCall } from './answer-call.ts'
 import { catchUpAll } from './catch-up.ts'
 import type { Account, Channel, IncomingMessage } from './channel.ts'
@@ -22,6 +21,7 @@ import { keepDelivering } from './deliver.ts'
 import { createFollower } from './follow.ts'
 import { createPrompts } from './prompts.ts'
 import { createReceiver, type Receiver } from './receive.ts'
+import type { StoredChannel } from './store/channels.ts'
 
 export interface Session {
   readonly account: Account

@@ -1,9 +1,9 @@
 /** Channels and bindings in the store: their limits, who holds a channel, and what goes with a removed one. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { chatPrincipal, createChannels } from '../../../src/workspaces/channels.ts'
-import { createChatLog } from '../../../src/workspaces/chat-log.ts'
-import { createPairings } from '../../../src/workspaces/pairings.ts'
+import { chatPrincipal, createChannels } from '../../../src/doors/chat/store/channels.ts'
+import { createChatLog } from '../../../src/doors/chat/store/chat-log.ts'
+import { createPairings } from '../../../src/doors/chat/store/pairings.ts'
 import { hasCode } from '../inbox/harness.ts'
 import type { ChatStoreUnderTest } from './under-test.ts'
 

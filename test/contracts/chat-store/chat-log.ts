@@ -1,8 +1,8 @@
 /** The chat log in the store: places, the last message of each, whom to ask, and what is forgotten. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createChannels } from '../../../src/workspaces/channels.ts'
-import { createChatLog } from '../../../src/workspaces/chat-log.ts'
+import { createChannels } from '../../../src/doors/chat/store/channels.ts'
+import { createChatLog } from '../../../src/doors/chat/store/chat-log.ts'
 import type { ChatStoreUnderTest } from './under-test.ts'
 
 const DAY_MS = 24 * 3600_000

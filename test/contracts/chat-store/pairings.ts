@@ -1,8 +1,8 @@
 /** Pairings in the store: one for each person and channel, their limits, their time, and what a decision does. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createChannels } from '../../../src/workspaces/channels.ts'
-import { createPairings } from '../../../src/workspaces/pairings.ts'
+import { createChannels } from '../../../src/doors/chat/store/channels.ts'
+import { createPairings } from '../../../src/doors/chat/store/pairings.ts'
 import { hasCode } from '../inbox/harness.ts'
 import type { ChatStoreUnderTest } from './under-test.ts'
 

@@ -3,8 +3,8 @@
  * not run. Invariant: a person without an approved pairing runs nothing.
  */
 import { randomInt } from 'node:crypto'
-import { MoleculeError } from '../errors.ts'
-import { type Row, type Store, sql, type Transaction } from '../store/store.ts'
+import { MoleculeError } from '../../../errors.ts'
+import { type Row, type Store, sql, type Transaction } from '../../../store/store.ts'
 
 export interface PersonKey {
   readonly channel: string

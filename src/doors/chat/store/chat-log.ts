@@ -2,8 +2,8 @@
  * What the chat door remembers: the conversation of each place and the last message seen there, the messages that it
  * handled with their tasks, and the buttons that it sent.
  */
-import { ulid } from '../ids.ts'
-import { type Row, type Store, sql, type Transaction } from '../store/store.ts'
+import { ulid } from '../../../ids.ts'
+import { type Row, type Store, sql, type Transaction } from '../../../store/store.ts'
 
 export interface PlaceKey {
   readonly channel: string

@@ -2,9 +2,9 @@
  * Chat channels as they are stored: the bots with their tokens, and the workspaces that answer in their chats.
  * Invariant: a token leaves this file only towards the door that connects with it.
  */
-import { MoleculeError } from '../errors.ts'
-import { type Row, type Statement, type Store, sql, statement, type Transaction } from '../store/store.ts'
-import { workspaceNotFound } from './workspace-rows.ts'
+import { MoleculeError } from '../../../errors.ts'
+import { type Row, type Statement, type Store, sql, statement, type Transaction } from '../../../store/store.ts'
+import { requireExisting } from '../../../workspaces/existing-workspace.ts'
 
 export interface ChannelSettings {
   /** Another address of the service. */
@@ -120,7 +120,7 @@ const COLUMNS = 'name, kind, token, account, workspace_id, settings, problem, cr
 
 function* insertChannel(channel: NewChannel, replace: boolean): Transaction<void> {
   const { name, kind, token, account, workspaceId, settings } = channel
-  yield* requireWorkspace(workspaceId)
+  if (workspaceId !== undefined) yield* requireExisting(workspaceId)
   const rows = yield* sql<{ name: string }>('select name from channels')
   const isKnown = rows.some((row) => row.name === name)
   if (isKnown && !replace)
@@ -142,12 +142,6 @@ function* insertChannel(channel: NewChannel, replace: boolean): Transaction<void
        holder_until = case when channels.holder = '${HELD_HOLDER}' then 0 else channels.holder_until end`,
     [name, kind, token, account ? JSON.stringify(account) : null, workspaceId ?? null, JSON.stringify(settings)],
   )
-}
-
-function* requireWorkspace(id: string | undefined): Transaction<void> {
-  if (id === undefined) return
-  const [row] = yield* sql('select workspace_id from workspace_load where workspace_id = $1', [id])
-  if (row === undefined) throw workspaceNotFound(id)
 }
 
 function* listChannels(): Transaction<StoredChannel[]> {
@@ -174,7 +168,7 @@ function* deleteChannel(name: string): Transaction<void> {
 
 function* insertBinding({ channel, place, workspaceId }: Binding): Transaction<void> {
   yield* requireChannel(channel)
-  yield* requireWorkspace(workspaceId)
+  yield* requireExisting(workspaceId)
   const [others] = yield* sql<{ bindings: number }>(
     'select count(*) as bindings from channel_bindings where channel <> $1 or place <> $2',
     [channel, place],
