@@ -5,6 +5,7 @@ import { checkTables, type TableOwners } from './table-use.ts'
 
 const OWNERS: TableOwners = {
   tables: { 'src/post': ['letters', 'stamps'], 'src/house': ['rooms'] },
+  readers: ['src/window'],
   tableReaders: { 'src/house/mail.ts': ['letters'] },
 }
 const MAIL = 'export const text = `select * from letters`'
@@ -35,6 +36,16 @@ test('a table of another room is refused, however its statement names it', () =>
     assert.deepEqual(more, [])
   }
   assert.equal(check({ 'src/house/a.ts': 'sql(`select ${columns} from letters where ${condition}`)' }).length, 1)
+})
+
+test('a room of readers names every table, and writes none', () => {
+  assert.deepEqual(check({ 'src/window/a.ts': 'sql(`select * from letters join rooms on true`)' }), [])
+  for (const statement of ['update letters set n = 1', 'insert into letters (id) values (1)', 'delete from letters']) {
+    const found = check({ 'src/window/a.ts': `sql('${statement}')` })
+    assert.deepEqual(found, [
+      'src/window/a.ts: the file writes the table letters, and its room only reads: ask src/post',
+    ])
+  }
 })
 
 test('a comment, a sentence and a test are no SQL', () => {

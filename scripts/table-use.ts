@@ -12,6 +12,8 @@ import { readSources } from './layers.ts'
 export interface TableOwners {
   /** The tables of each room. */
   readonly tables: Readonly<Record<string, readonly string[]>>
+  /** Rooms that may name every table, and only read. */
+  readonly readers: readonly string[]
   /** The tables of other rooms that a file names all the same. */
   readonly tableReaders: Readonly<Record<string, readonly string[]>>
 }
@@ -26,12 +28,13 @@ export interface TableViolation {
 const MIGRATIONS = 'src/store/migrations/'
 const CREATES = /\bcreate table (?:if not exists )?(\w+)/g
 const SQL = /\b(?:select|insert into|update|delete from|join)\b/
+const WRITES = /\b(?:insert into|update|delete from)\s+([a-z_]+)\b/g
 const NAMES = /\b(?:from|join|into|update)\s+([a-z_]+)\b/g
 
 /** All violations, by file. `files` maps paths from the root, with slashes, to their text. */
 export function checkTables(
   files: ReadonlyMap<string, string>,
-  { tables, tableReaders }: TableOwners,
+  { tables, readers, tableReaders }: TableOwners,
 ): TableViolation[] {
   const ownerOf = new Map(Object.entries(tables).flatMap(([room, names]) => names.map((name) => [name, room] as const)))
   const violations: TableViolation[] = []
@@ -44,7 +47,13 @@ export function checkTables(
       }
       continue
     }
-    const named = [...tablesIn(file, source)].filter((name) => ownerOf.has(name))
+    if (readers.some((room) => file.startsWith(`${room}/`))) {
+      for (const name of [...tablesIn(file, source, WRITES)].filter((each) => ownerOf.has(each))) {
+        report(file, `the file writes the table ${name}, and its room only reads: ask ${ownerOf.get(name)}`)
+      }
+      continue
+    }
+    const named = [...tablesIn(file, source, NAMES)].filter((name) => ownerOf.has(name))
     const foreign = named.filter((name) => !file.startsWith(`${ownerOf.get(name)}/`))
     const allowed = tableReaders[file] ?? []
     for (const name of foreign.filter((each) => !allowed.includes(each))) {
@@ -64,10 +73,10 @@ export function checkTables(
   return violations
 }
 
-function tablesIn(file: string, source: string): Set<string> {
+function tablesIn(file: string, source: string, names: RegExp): Set<string> {
   const found = new Set<string>()
   const look = (text: string) => {
-    if (SQL.test(text)) for (const [, name = ''] of text.matchAll(NAMES)) found.add(name)
+    if (SQL.test(text)) for (const [, name = ''] of text.matchAll(names)) found.add(name)
   }
   new Visitor({
     Literal: ({ value }) => {

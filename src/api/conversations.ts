@@ -21,7 +21,7 @@ const chatStateSchema = z.enum([
   ...(['queued', 'running', 'waiting_for_you', 'rate_limited', 'parked', 'answered', 'failed', 'stopped'] as const),
 ])
 
-export const conversationSchema = z.strictObject({
+const conversationSchema = z.strictObject({
   id: z.string(),
   context_id: z.string(),
   principal: z.string(),
@@ -136,7 +136,7 @@ export const readConversation = endpoint('GET /workspaces/{id}/conversations/{co
   }),
 })
 
-export const messageHitSchema = z.strictObject({
+const messageHitSchema = z.strictObject({
   id: z.string(),
   task_id: z.string(),
   workspace_id: z.string(),

@@ -131,6 +131,7 @@ export function wireWorkspaces(parts: WireWorkspacesOptions): WiredWorkspaces {
         hasBridge: localInbox.bridges.isConnected,
         onWorking: localInbox.queues.retryFailed,
       }),
+      store: localInbox.store,
       activity: localInbox.activity,
       pending: localInbox.pendingAsks,
       rules: localInbox.rules,

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
-import type { Store } from '../store/store.ts'
+import type { ReadStore, Store } from '../store/store.ts'
 import { createPendingAsks } from './ask/pending-asks.ts'
 import { createRules } from './ask/rules.ts'
 import type { Bridges } from './bridges.ts'
@@ -24,7 +24,7 @@ import type { LoadReport, Overview } from './load-readers.ts'
 import type { DamagedReplies, DeadLetters, NeedSource, PendingAsks, Rules } from './owners.ts'
 import type { WorkspaceQueues } from './queues.ts'
 import { createActivity } from './read/activity.ts'
-import { createConversations } from './read/conversations.ts'
+import { readChat } from './read/conversation-messages.ts'
 import { reportLoad } from './read/load-report.ts'
 import { createNeedSources } from './read/needs.ts'
 import { createOverview } from './read/overview.ts'
@@ -32,7 +32,7 @@ import { createReception } from './read/reception.ts'
 import { createStories } from './read/story.ts'
 import { createUsageReader } from './read/usage.ts'
 import { createWatchers } from './read/watchers.ts'
-import type { Activity, Conversations, Stories, UsageReader } from './readers.ts'
+import type { Activity, ChatQuery, Conversations, Stories, UsageReader } from './readers.ts'
 import type { Reception } from './reception.ts'
 import { createDeadLetters } from './settle/dead-letters.ts'
 import { correctClock } from './upkeep/clock-correction.ts'
@@ -55,6 +55,8 @@ export interface LocalInboxOptions {
 }
 
 export interface LocalInbox {
+  /** The store for views: a damaged reply that a view meets is noted. */
+  readonly store: ReadStore
   readonly inbox: Inbox
   /** The worker side for bridges. */
   readonly bridges: Bridges
@@ -87,7 +89,7 @@ export interface LocalInbox {
 }
 
 const createReaders = (store: Store) => ({
-  conversations: createConversations(store),
+  conversations: { read: (query: ChatQuery) => store.read(() => readChat(query)) },
   stories: createStories(store),
   usage: createUsageReader(store),
   overview: createOverview(store),
@@ -138,6 +140,7 @@ export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
     sweep.look()
   })
   return {
+    store,
     inbox,
     bridges,
     reception,

@@ -3,7 +3,6 @@ import type { Artifact, Part, TaskState } from '../protocol/a2a.ts'
 import type { FileDiff } from '../protocol/file-diff.ts'
 import type { Sender } from '../protocol/request.ts'
 import type { Spending } from '../usd.ts'
-import type { MessageHitPage, MessageSearch } from './message-search.ts'
 
 // ---- activity
 
@@ -103,35 +102,6 @@ export type ChatState =
   | 'failed'
   | 'stopped'
 
-export interface ConversationQuery {
-  readonly workspaceId: string
-  readonly limit: number
-  /** The `next` of the page before. */
-  readonly after?: string
-  /** Only conversations whose latest messages or replies contain this text, in any case. */
-  readonly search?: string
-}
-
-export interface ConversationSummary {
-  readonly id: string
-  readonly contextId: string
-  readonly principal: string
-  /** Of its first message; absent when that is no longer kept. */
-  readonly sender?: Sender
-  /** The first words of its first message. */
-  readonly title: string
-  /** Of its last message. */
-  readonly state: ChatState
-  readonly messages: number
-  readonly updatedAtMs: number
-}
-
-export interface ConversationPage {
-  readonly conversations: readonly ConversationSummary[]
-  /** A page may be empty and still have one: it looks at a limited number of tasks. */
-  readonly next?: string
-}
-
 export interface ChatQuery {
   readonly workspaceId: string
   /** Its id, the context id of a conversation of people, or the id of a message or task of it. */
@@ -220,10 +190,7 @@ export interface ChatPage {
 
 /** Contract: `read` throws `not_found` for an unknown conversation. Pages end at 1 MiB and have at least one row. */
 export interface Conversations {
-  list(query: ConversationQuery): Promise<ConversationPage>
   read(query: ChatQuery): Promise<ChatPage>
-  /** Every stored message and answer with a text, the newest message first. */
-  search(query: MessageSearch): Promise<MessageHitPage>
 }
 
 // ---- the story of one message

@@ -78,3 +78,6 @@ export interface Store {
   /** Waits for the queued operations, then closes. Idempotent. */
   close(): Promise<void>
 }
+
+/** For code that writes nothing. */
+export type ReadStore = Pick<Store, 'read'>

@@ -9,6 +9,7 @@ import { textOf } from '../../protocol/part.ts'
 import { DAMAGED } from '../../protocol/stored-reply.ts'
 import { readTimeCursor, type TimeCursor, withinPage, writeTimeCursor } from '../../store/page-budget.ts'
 import { type Store, sql, type Transaction, type Value } from '../../store/store.ts'
+import { TEXT_CHARACTERS_MAX, truncate } from '../../truncate.ts'
 import type {
   BudgetAsk,
   Budgets,
@@ -20,7 +21,6 @@ import type {
   PendingAsks,
 } from '../owners.ts'
 import type { StatusMessage } from '../settle/status-message.ts'
-import { TEXT_CHARACTERS_MAX, truncate } from './truncate.ts'
 import { DAY_MS } from './usage.ts'
 
 /** Rows of a page. */

@@ -7,10 +7,10 @@ import { MoleculeError } from '../../errors.ts'
 import { isInterrupted, type Part, type TaskState, taskStateText } from '../../protocol/a2a.ts'
 import { textOf } from '../../protocol/part.ts'
 import type { Sender } from '../../protocol/request.ts'
+import { TEXT_CHARACTERS_MAX, truncate, truncateStart } from '../../truncate.ts'
 import { RULE_DOOR } from '../ask/rules.ts'
 import type { StoryStep } from '../readers.ts'
 import type { LogItem } from './event-log.ts'
-import { TEXT_CHARACTERS_MAX, truncate, truncateStart } from './truncate.ts'
 
 /** A message and its task's state, as stored. */
 export interface StoryMessageRow {

@@ -9,6 +9,7 @@ import { textOf } from '../../protocol/part.ts'
 import type { Sender } from '../../protocol/request.ts'
 import { withinPage } from '../../store/page-budget.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
+import { truncate } from '../../truncate.ts'
 import { dedupeRange } from '../admit/dedupe.ts'
 import { budgetsOfMessage } from '../budget/budget-rows.ts'
 import type { Stories, Story, StoryBudget, StoryDelivery, StoryQuery } from '../readers.ts'
@@ -26,7 +27,6 @@ import {
 } from './story-steps.ts'
 import { laterMessagesOfTask } from './task-messages.ts'
 import { findTree, listTrees, toStoryBudget } from './task-trees.ts'
-import { truncate } from './truncate.ts'
 
 export function createStories(store: Store): Stories {
   return {

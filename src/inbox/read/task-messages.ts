@@ -5,7 +5,7 @@
 import { restoreEnvelope } from '../../protocol/envelope.ts'
 import { textOf } from '../../protocol/part.ts'
 import { sql, type Transaction } from '../../store/store.ts'
-import { truncate } from './truncate.ts'
+import { truncate } from '../../truncate.ts'
 
 /** An SQL condition, for a table or alias of messages and an expression for the task's id. */
 export const messagesOfTask = (messages: string, taskId: string): string =>

@@ -1,8 +1,8 @@
 /** Conversations as a chat shows them: their list, and the pages of one. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ConversationQuery } from '../../../src/inbox/readers.ts'
 import type { Lease, Outcome } from '../../../src/inbox/worker.ts'
+import { type ConversationsQuery, readConversations } from '../../../src/views/conversations.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { COPIED_TEXT, copyMessages } from '../../harness/many-messages.ts'
 import { done, failure, hasCode, type InboxHarness } from './harness.ts'
@@ -20,14 +20,14 @@ export function chatTests(harness: InboxHarness): void {
 function listTests(harness: InboxHarness): void {
   const say = (id: string, [contextId, text]: readonly [string, string], outcome = done('ok')) =>
     harness.run(letterTo(id, { contextId, text }), outcome)
-  const list = (workspaceId: string, query: Partial<ConversationQuery> = {}) =>
-    harness.local.conversations.list({ workspaceId, limit: 100, ...query })
+  const list = (workspaceId: string, query: Partial<ConversationsQuery> = {}) =>
+    readConversations(harness.local.store, { workspaceId, limit: 100, ...query })
   /** The context ids of all pages, page by page. */
-  const pages = async (workspaceId: string, query: Partial<ConversationQuery>) => {
+  const pages = async (workspaceId: string, query: Partial<ConversationsQuery>) => {
     const found: string[][] = []
     for (let after: string | undefined; ; ) {
       const { conversations, next } = await list(workspaceId, { ...query, ...(after !== undefined && { after }) })
-      found.push(conversations.map(({ contextId }) => contextId))
+      found.push(conversations.map(({ context_id }) => context_id))
       after = next
       if (after === undefined) return found
     }
@@ -40,8 +40,8 @@ function listTests(harness: InboxHarness): void {
     await harness.run(letterTo(id, { contextId: 'b', principal: 'token:1', text: 'other' }), { type: 'dead', failure })
     await say(id, ['a', 'second'], asking('which colour?'))
     const { conversations, next } = await list(id)
-    const shown = conversations.map(({ contextId, principal, title, state, messages, sender }) => [
-      ...[contextId, principal, title, state, messages, sender?.name],
+    const shown = conversations.map(({ context_id, principal, title, state, messages, sender }) => [
+      ...[context_id, principal, title, state, messages, sender?.name],
     ])
     assert.deepEqual(shown, [
       ['a', 'people', 'paint it', 'waiting_for_you', 2, 'admin'],

@@ -1,12 +1,13 @@
 /** The search over all stored messages and answers, and the page of a chat around what it found. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { searchMessages } from '../../../src/views/message-search.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { done, type InboxHarness } from './harness.ts'
 
 export function searchTests(harness: InboxHarness): void {
   const search = (workspaceId: string, text: string, more: object = {}) =>
-    harness.local.conversations.search({ workspaceId, text, limit: 50, ...more })
+    searchMessages(harness.local.store, { workspaceId, text, limit: 50, ...more })
 
   /** As many messages of one conversation, each answered. */
   const converse = async (id: string, texts: readonly (readonly [message: string, answer: string])[]) => {
@@ -32,9 +33,9 @@ export function searchTests(harness: InboxHarness): void {
       [long, 'ok'],
     ]
     const taskIds = await converse(id, [...(texts as [string, string][]), ...filler])
-    const { hits, next } = await search(id, 'needle')
+    const { messages, next } = await search(id, 'needle')
     assert.deepEqual(
-      hits.map(({ taskId, place, n, excerpt }) => [taskId, place, n, excerpt]),
+      messages.map(({ task_id, found_in, n, excerpt }) => [task_id, found_in, n, excerpt]),
       [
         [taskIds[1], 'answer', 2, 'The needle is in this answer'],
         [taskIds[0], 'message', 1, 'The first NEEDLE, "quoted" 100%'],
@@ -42,31 +43,31 @@ export function searchTests(harness: InboxHarness): void {
     )
     assert.equal(next, undefined)
     for (const text of ['"quoted" 100%', 'first needle', 'äöü at']) {
-      assert.equal((await search(id, text)).hits.length, 1, text)
+      assert.equal((await search(id, text)).messages.length, 1, text)
     }
     for (const text of ['envelope', 'ROLE_USER', '100_', 'needle elsewhere']) {
-      assert.equal((await search(id, text)).hits.length, 0, text)
+      assert.equal((await search(id, text)).messages.length, 0, text)
     }
     // A page shows a line break as a space, and people copy what they read.
     const wrapped = await converse(id, [['the first line\n  and the second', 'ok']])
     for (const text of ['first line and the', 'LINE\nAND']) {
-      const found = (await search(id, text)).hits
+      const found = (await search(id, text)).messages
       assert.deepEqual(
-        found.map(({ taskId, excerpt }) => [taskId, excerpt]),
+        found.map(({ task_id, excerpt }) => [task_id, excerpt]),
         [[wrapped[0], 'the first line and the second']],
         text,
       )
     }
-    assert.equal((await search(id, 'firstline')).hits.length, 0)
-    const all = await harness.local.conversations.search({ text: 'needle elsewhere', limit: 50 })
+    assert.equal((await search(id, 'firstline')).messages.length, 0)
+    const all = await searchMessages(harness.local.store, { text: 'needle elsewhere', limit: 50 })
     assert.deepEqual(
-      all.hits.map(({ workspaceId }) => workspaceId),
+      all.messages.map(({ workspace_id }) => workspace_id),
       [other],
     )
     const pages: string[] = []
     for (let after: string | undefined; ; ) {
       const page = await search(id, 'filler', { limit: 25, ...(after && { after }) })
-      pages.push(...page.hits.map(({ excerpt }) => excerpt))
+      pages.push(...page.messages.map(({ excerpt }) => excerpt))
       after = page.next
       if (after === undefined) break
     }

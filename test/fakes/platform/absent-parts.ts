@@ -3,10 +3,22 @@ import type { ChatRoutesContext } from '../../../src/doors/http/routes/route.ts'
 import { MoleculeError } from '../../../src/errors.ts'
 import type { DeadLetters } from '../../../src/inbox/owners.ts'
 import type { PlatformUsage } from '../../../src/inbox/readers.ts'
+import type { ReadStore } from '../../../src/store/store.ts'
 import type { Schedules } from '../../../src/workspaces/schedules.ts'
 
 const rejectNotFound = async (id: string): Promise<never> => {
   throw new MoleculeError('not_found', `there is no ${id}`)
+}
+
+/** A store without rows, for views. */
+export const emptyStore: ReadStore = {
+  async read(transaction) {
+    const steps = transaction()
+    for (let step = steps.next(); ; ) {
+      if (step.done) return step.value
+      step = steps.next(step.value.map(() => []))
+    }
+  },
 }
 
 export const noChannels: ChatRoutesContext = {

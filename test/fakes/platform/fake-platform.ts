@@ -18,7 +18,7 @@ import { isFinal, isInterrupted, type StreamResponse, type Task, type TaskState 
 import { onAbort } from '../../../src/wait.ts'
 import type { TokenRole, Tokens } from '../../../src/workspaces/tokens.ts'
 import type { Workspace, Workspaces } from '../../../src/workspaces/workspace.ts'
-import { noChannels, noDeadLetters, noSchedules, noUsage } from './absent-parts.ts'
+import { emptyStore, noChannels, noDeadLetters, noSchedules, noUsage } from './absent-parts.ts'
 import { createFakeTokens } from './fake-tokens.ts'
 
 export interface FakePlatform extends WorkspaceRoutesContext {
@@ -113,10 +113,9 @@ const NO_WORKSPACE_CONTEXT: WorkspaceRoutesContext = {
     check: rejectNotFound,
     remove: rejectNotFound,
   },
+  store: emptyStore,
   conversations: {
-    list: ({ workspaceId }) => rejectNotFound(workspaceId),
     read: ({ workspaceId }) => rejectNotFound(workspaceId),
-    search: async () => ({ hits: [] }),
   },
   stories: { find: async () => undefined, trees: async () => ({ trees: [] }) },
   registry: {

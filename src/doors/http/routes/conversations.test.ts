@@ -2,21 +2,14 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
 import { openRoutes, recordPart } from '../../../../test/harness/route-calls.ts'
-import type { ChatPage, ConversationMessage, ConversationSummary, Conversations } from '../../../inbox/readers.ts'
+import { openTestStore } from '../../../../test/harness/sqlite-store.ts'
+import type { ChatPage, ConversationMessage, Conversations } from '../../../inbox/readers.ts'
+import type { TokenRole } from '../../../workspaces/tokens.ts'
 
 const PATH = `/workspaces/${WORKSPACE_ID}/conversations`
 const SENDER = { kind: 'person', id: 'a', name: 'ana', door: 'http' } as const
 const AT = 1_700_000_000_000
 const at = (seconds: number) => new Date(AT + seconds * 1000).toISOString()
-const SUMMARY: ConversationSummary = {
-  id: 'c_1',
-  contextId: 'x',
-  principal: 'people',
-  title: 'Hello',
-  state: 'answered',
-  messages: 2,
-  updatedAtMs: AT,
-}
 const BARE: ConversationMessage = {
   id: 'm_1',
   taskId: 't_1',
@@ -42,36 +35,36 @@ const BARE_VIEW = {
 }
 
 test('CV-2 the conversations of a workspace are listed in pages of 30, and searched', async (t) => {
-  const conversations = recordPart<Conversations>({
-    list: { conversations: [SUMMARY, { ...SUMMARY, sender: SENDER }], next: 'n' },
-  })
-  const call = await openRoutes(t, { conversations: conversations.part })
-  const { json } = await call(`GET ${PATH}`)
-  const view = {
-    id: 'c_1',
-    context_id: 'x',
-    principal: 'people',
-    title: 'Hello',
-    state: 'answered',
-    messages: 2,
-    updated_at: at(0),
+  const { store, insert } = openTestStore(t)
+  const add = async (id: string, text: string, n: number) => {
+    const common = { workspace_id: WORKSPACE_ID, conversation_id: `c_${id}` }
+    await insert('conversations', { id: `c_${id}`, workspace_id: WORKSPACE_ID, context_id: id, last_n: 1 })
+    await insert('tasks', { ...common, id: `t_${id}`, state: 'TASK_STATE_COMPLETED', updated_at: AT + n * 1000 })
+    const envelope = JSON.stringify({ message: { messageId: 's', role: 'ROLE_USER', parts: [{ text }] } })
+    const sender = JSON.stringify(SENDER)
+    await insert('messages', { ...common, id: `m_${id}`, task_id: `t_${id}`, n: 1, state: 'done', sender, envelope })
   }
-  assert.deepEqual(json, { conversations: [view, { ...view, sender: SENDER }], next: 'n' })
-  await call(`GET ${PATH}?limit=50&after=n&search=%20${'x'.repeat(200)}%20`)
-  await call(`GET ${PATH}?limit=1&search=%20`)
-  assert.deepEqual(conversations.take(), [
-    ['list', { workspaceId: WORKSPACE_ID, limit: 30 }],
-    ['list', { workspaceId: WORKSPACE_ID, limit: 50, after: 'n', search: 'x'.repeat(200) }],
-    ['list', { workspaceId: WORKSPACE_ID, limit: 1 }],
-  ])
+  for (let n = 1; n <= 31; n++) await add(String(n), n === 1 ? 'Hello first' : 'Hello', n)
+  const call = await openRoutes(t, { store })
+  const list = async (query: string) => (await call(`GET ${PATH}${query}`)).json
+  const page = await list('')
+  assert.deepEqual([page.conversations.length, page.next], [30, `${AT + 2000}.t_2`])
+  const oldest = {
+    id: 'c_1',
+    context_id: '1',
+    principal: 'people',
+    sender: SENDER,
+    title: 'Hello first',
+    state: 'answered',
+    messages: 1,
+    updated_at: at(1),
+  }
+  assert.deepEqual(await list(`?after=${page.next}`), { conversations: [oldest] })
+  assert.deepEqual(await list('?limit=50&search=%20first%20'), { conversations: [oldest] })
+  assert.equal((await list('?limit=1&search=%20')).conversations.length, 1)
   for (const wrong of ['limit=0', 'limit=51', `search=${'x'.repeat(201)}`])
     assert.equal((await call(`GET ${PATH}?${wrong}`)).status, 400, wrong.slice(0, 20))
   assert.equal((await call('GET /workspaces/ws_01M7FPH65GBDK8DY0646KAE618/conversations')).status, 404)
-  assert.deepEqual(conversations.calls, [])
-  const last = await openRoutes(t, {
-    conversations: recordPart<Conversations>({ list: { conversations: [] } }).part,
-  })
-  assert.deepEqual((await last(`GET ${PATH}`)).json, { conversations: [] })
 })
 
 test('CV-2 a conversation is read in pages of 20 messages; owners also see what the program printed', async (t) => {
@@ -209,17 +202,19 @@ test('CV-2 files of a message and of a reply are shown by name, type and size, a
 })
 
 test('CV-11 an agent searches only its own workspace, and a search needs a text', async (t) => {
-  const conversations = recordPart<Conversations>({ search: { hits: [], next: 'm_1' } })
-  const call = await openRoutes(t, { conversations: conversations.part })
-  assert.deepEqual((await call('GET /messages?search=x&after=m_2')).json, { messages: [], next: 'm_1' })
-  await call('GET /messages?search=x', { role: 'workspace' })
-  assert.deepEqual(
-    conversations.calls.map(([, query]) => query),
-    [
-      { text: 'x', limit: 20, after: 'm_2' },
-      { text: 'x', limit: 20, workspaceId: WORKSPACE_ID },
-    ],
-  )
+  const { store, insert } = openTestStore(t)
+  for (const [id, workspace] of [['1', WORKSPACE_ID] as const, ['2', 'ws_other'] as const]) {
+    await insert('conversations', { id: `c_${id}`, workspace_id: workspace })
+    const envelope = JSON.stringify({ message: { messageId: 's', role: 'ROLE_USER', parts: [{ text: 'wax' }] } })
+    const place = { workspace_id: workspace, conversation_id: `c_${id}` }
+    await insert('messages', { ...place, id: `m_${id}`, state: 'done', sender: JSON.stringify(SENDER), envelope })
+  }
+  const call = await openRoutes(t, { store })
+  const search = async (query: string, role: TokenRole = 'admin') =>
+    (await call(`GET /messages?${query}`, { role })).json.messages.map(({ id }: { id: string }) => id)
+  assert.deepEqual(await search('search=x'), ['m_2', 'm_1'])
+  assert.deepEqual(await search('search=x&after=m_2'), ['m_1'])
+  assert.deepEqual(await search('search=x', 'workspace'), ['m_1'])
   assert.equal((await call('GET /messages?search=x&workspace_id=ws_other', { role: 'workspace' })).status, 403)
   for (const query of ['', '?search=%20', '?search=x&after=%27', '?search=x&limit=51']) {
     assert.equal((await call(`GET /messages${query}`)).status, 400, query)

@@ -5,15 +5,15 @@ import {
   type chatFileSchema,
   type chatMessageSchema,
   type chatToolSchema,
-  type conversationSchema,
   listConversations,
   readConversation,
 } from '../../../api/conversations.ts'
 import type { Frozen } from '../../../api/endpoint.ts'
-import type { ChatTool, ConversationMessage, ConversationSummary } from '../../../inbox/readers.ts'
+import type { ChatTool, ConversationMessage } from '../../../inbox/readers.ts'
 import type { Artifact, Part } from '../../../protocol/a2a.ts'
 import { textOf } from '../../../protocol/part.ts'
 import { trimEndOf } from '../../../trim-end.ts'
+import { readConversations } from '../../../views/conversations.ts'
 import { requireWorkspace, seesConfig } from '../server/reach.ts'
 import { serve } from './route.ts'
 import { viewSum } from './usage.ts'
@@ -22,16 +22,9 @@ import { viewSum } from './usage.ts'
 const ARTIFACT_TEXT_CHARACTERS_MAX = 2000
 
 export const conversationRoutes = [
-  serve(listConversations, async ({ params, query }, { conversations, workspaces }) => {
+  serve(listConversations, async ({ params, query }, { store, workspaces }) => {
     await requireWorkspace(workspaces, params.id)
-    const { limit, after, search = '' } = query
-    const page = await conversations.list({
-      workspaceId: params.id,
-      limit,
-      ...(after !== undefined && { after }),
-      ...(search !== '' && { search }),
-    })
-    return { conversations: page.conversations.map(viewConversation), next: page.next }
+    return await readConversations(store, { ...query, workspaceId: params.id })
   }),
   serve(readConversation, async ({ params, query, identity }, { conversations }) => {
     const { limit, before, at } = query
@@ -56,17 +49,6 @@ export const conversationRoutes = [
 ]
 
 const instant = (ms: number): string => new Date(ms).toISOString()
-
-const viewConversation = (one: ConversationSummary): z.output<typeof conversationSchema> => ({
-  id: one.id,
-  context_id: one.contextId,
-  principal: one.principal,
-  title: one.title,
-  state: one.state,
-  messages: one.messages,
-  sender: one.sender,
-  updated_at: instant(one.updatedAtMs),
-})
 
 function viewChatMessage(message: ConversationMessage): Frozen<z.output<typeof chatMessageSchema>> {
   const { startedAtMs, endedAtMs, nextTryAtMs, ask } = message

@@ -20,6 +20,7 @@ import type { Lease } from '../../../inbox/worker.ts'
 import type { Log } from '../../../log.ts'
 import type { Metrics } from '../../../metrics.ts'
 import type { Brief } from '../../../protocol/brief.ts'
+import type { ReadStore } from '../../../store/store.ts'
 import type { Memories } from '../../../workspaces/memories.ts'
 import type { WorkspaceRegistry } from '../../../workspaces/registry.ts'
 import type { Schedule, Schedules } from '../../../workspaces/schedules.ts'
@@ -166,6 +167,8 @@ export interface KnownNames {
 
 /** Dependencies of the routes of workspaces. */
 export interface WorkspaceRoutesContext {
+  /** For views (`src/views`). */
+  readonly store: ReadStore
   readonly lifecycle: WorkspaceLifecycle
   readonly files: WorkspaceFiles
   readonly registry: WorkspaceRegistry

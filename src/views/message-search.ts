@@ -3,13 +3,14 @@
  * bytes, with the event loop free between them. A search that has read enough ends with a cursor, so no text is out of
  * reach and no request holds the platform.
  */
-import { restoreEnvelope } from '../../protocol/envelope.ts'
-import { textOf } from '../../protocol/part.ts'
-import type { Sender } from '../../protocol/request.ts'
-import { readReplyIfWhole } from '../../protocol/stored-reply.ts'
-import { withinPage } from '../../store/page-budget.ts'
-import { type Store, sql, type Transaction } from '../../store/store.ts'
-import type { MessageHit, MessageHitPage, MessageSearch } from '../message-search.ts'
+import type { ApiAnswer } from '../api/api.ts'
+import { restoreEnvelope } from '../protocol/envelope.ts'
+import { textOf } from '../protocol/part.ts'
+import type { Sender } from '../protocol/request.ts'
+import { readReplyIfWhole } from '../protocol/stored-reply.ts'
+import { withinPage } from '../store/page-budget.ts'
+import { type ReadStore, sql, type Transaction } from '../store/store.ts'
+import { instant } from './instant.ts'
 
 /** Rows of one slice; their texts have at most the bytes of a page. */
 const SLICE_ROWS_MAX = 1000
@@ -21,20 +22,33 @@ const EXCERPT_CHARACTERS = 160
 /** Of the excerpt, before the text that was found. */
 const BEFORE_CHARACTERS = 40
 
-export async function searchMessages(store: Store, query: MessageSearch): Promise<MessageHitPage> {
+export interface MessageSearch {
+  /** Absent: all workspaces. */
+  readonly workspaceId?: string | undefined
+  /** In any case. */
+  readonly text: string
+  readonly limit: number
+  /** The `next` of the page before. */
+  readonly after?: string | undefined
+}
+
+type FoundMessages = ApiAnswer<'GET /messages'>
+type FoundMessage = FoundMessages['messages'][number]
+
+export async function searchMessages(store: ReadStore, query: MessageSearch): Promise<FoundMessages> {
   const { limit } = query
-  const hits: MessageHit[] = []
+  const messages: FoundMessage[] = []
   let before = query.after ?? AFTER_ALL_IDS
   for (let slices = 0; slices < SLICES_MAX; slices++) {
     const slice = await store.read(() => readSlice({ ...query, before }))
-    for (const hit of slice.hits) {
-      hits.push(hit)
-      if (hits.length === limit) return { hits, next: hit.messageId }
+    for (const message of slice.found) {
+      messages.push(message)
+      if (messages.length === limit) return { messages, next: message.id }
     }
-    if (slice.last === undefined) return { hits }
+    if (slice.last === undefined) return { messages }
     before = slice.last
   }
-  return { hits, next: before }
+  return { messages, next: before }
 }
 
 interface FoundRow {
@@ -73,10 +87,10 @@ function* readSlice({
   workspaceId = '',
   text,
   before,
-}: MessageSearch & { readonly before: string }): Transaction<{ hits: MessageHit[]; last: string | undefined }> {
+}: MessageSearch & { readonly before: string }): Transaction<{ found: FoundMessage[]; last: string | undefined }> {
   const wanted = foldForSearch(text)
   const rows = yield* sql<FoundRow>(SLICE, [workspaceId, before, likePattern(wanted)])
-  return { hits: rows.flatMap((row) => toHit(row, wanted) ?? []), last: rows.at(-1)?.id }
+  return { found: rows.flatMap((row) => toFound(row, wanted) ?? []), last: rows.at(-1)?.id }
 }
 
 /** In any case, and with a line break as a space, because the page shows it as one. */
@@ -93,23 +107,23 @@ export function likePattern(wanted: string): string {
   return `%${escaped.replaceAll(/[^!-~]+/g, '%')}%`
 }
 
-function toHit(row: FoundRow, wanted: string): MessageHit | undefined {
+function toFound(row: FoundRow, wanted: string): FoundMessage | undefined {
   const message = row.envelope === null ? '' : messageTextOf(row.envelope)
   const answer = row.reply === null ? '' : replyTextOf(row.reply, row.id)
   const excerpt = excerptOf(message, wanted)
   const answerExcerpt = excerpt ?? excerptOf(answer, wanted)
   if (row.envelope === null || answerExcerpt === undefined) return undefined
   return {
-    messageId: row.id,
-    taskId: row.task_id,
-    workspaceId: row.workspace_id,
-    conversationId: row.conversation_id,
-    contextId: row.context_id,
-    principal: row.principal,
+    id: row.id,
+    task_id: row.task_id,
+    workspace_id: row.workspace_id,
     n: row.n,
+    conversation_id: row.conversation_id,
+    context_id: row.context_id,
+    principal: row.principal,
     sender: JSON.parse(row.sender) as Sender,
-    atMs: row.admitted_at,
-    place: excerpt === undefined ? 'answer' : 'message',
+    sent_at: instant(row.admitted_at),
+    found_in: excerpt === undefined ? 'answer' : 'message',
     excerpt: answerExcerpt,
   }
 }

@@ -3,14 +3,14 @@
  * message: so the index of tasks gives the order, and each conversation comes once. A page ends at a number of rows, of
  * tasks looked at, or of bytes searched; the reader goes on from the cursor.
  */
-import type { Sender } from '../../protocol/request.ts'
-import { readTimeCursor, writeTimeCursor } from '../../store/page-budget.ts'
-import { type Store, sql, type Transaction } from '../../store/store.ts'
-import type { ConversationPage, ConversationQuery, ConversationSummary, Conversations } from '../readers.ts'
-import { type ChatStateRow, chatStateOf } from './chat-state.ts'
-import { readChat } from './conversation-messages.ts'
-import { foldForSearch, likePattern, messageTextOf, replyTextOf, searchMessages } from './message-search.ts'
-import { truncate } from './truncate.ts'
+import type { ApiAnswer } from '../api/api.ts'
+import { type ChatStateRow, chatStateOf } from '../inbox/read/chat-state.ts'
+import type { Sender } from '../protocol/request.ts'
+import { readTimeCursor, writeTimeCursor } from '../store/page-budget.ts'
+import { type ReadStore, sql, type Transaction } from '../store/store.ts'
+import { truncate } from '../truncate.ts'
+import { instant } from './instant.ts'
+import { foldForSearch, likePattern, messageTextOf, replyTextOf } from './message-search.ts'
 
 /** Tasks that one page looks at. */
 const TASKS_SCANNED_MAX = 500
@@ -24,11 +24,20 @@ const MATCHES_READ_MAX = 5
 const TITLE_CHARACTERS_MAX = 80
 const TITLE_ENVELOPE_BYTES_MAX = 16 * 1024
 
-export const createConversations = (store: Store): Conversations => ({
-  list: (query) => store.read(() => listConversations(query)),
-  read: (query) => store.read(() => readChat(query)),
-  search: (query) => searchMessages(store, query),
-})
+export interface ConversationsQuery {
+  readonly workspaceId: string
+  readonly limit: number
+  /** The `next` of the page before. */
+  readonly after?: string | undefined
+  /** Only conversations whose latest messages or replies contain this text, in any case. Empty: all. */
+  readonly search?: string | undefined
+}
+
+type ConversationsAnswer = ApiAnswer<'GET /workspaces/{id}/conversations'>
+type ConversationAnswer = ConversationsAnswer['conversations'][number]
+
+export const readConversations = (store: ReadStore, query: ConversationsQuery): Promise<ConversationsAnswer> =>
+  store.read(() => conversationsOf(query))
 
 interface ListedRow extends ChatStateRow {
   task_id: string
@@ -49,23 +58,25 @@ const LIST = `select t.id as task_id, t.updated_at, t.state as task_state, c.id,
   join conversations c on c.id = t.conversation_id
   left join messages m on m.conversation_id = c.id and m.n = c.last_n order by t.updated_at desc, t.id desc`
 
-function* listConversations({ workspaceId, limit, after, search }: ConversationQuery): Transaction<ConversationPage> {
+function* conversationsOf({
+  workspaceId,
+  limit,
+  after,
+  search = '',
+}: ConversationsQuery): Transaction<ConversationsAnswer> {
   const from = after === undefined ? { atMs: Number.MAX_SAFE_INTEGER, id: '~' } : readTimeCursor(after)
   const rows = yield* sql<ListedRow>(LIST, [workspaceId, from.atMs, from.id])
-  const found: ConversationSummary[] = []
+  const found: ConversationAnswer[] = []
   const budget = { bytesLeft: SEARCH_BYTES_MAX }
   for (const row of rows) {
     const cursor = writeTimeCursor({ atMs: row.updated_at, id: row.task_id })
-    if (row.is_last === 1 && (search === undefined || (yield* matches(row, search, budget)))) {
+    if (row.is_last === 1 && (search === '' || (yield* matches(row, search, budget)))) {
       found.push(yield* summarize(row))
     }
     if (found.length >= limit || budget.bytesLeft <= 0) return { conversations: found, next: cursor }
   }
   const last = rows.length < TASKS_SCANNED_MAX ? undefined : rows.at(-1)
-  return {
-    conversations: found,
-    ...(last !== undefined && { next: writeTimeCursor({ atMs: last.updated_at, id: last.task_id }) }),
-  }
+  return { conversations: found, next: last && writeTimeCursor({ atMs: last.updated_at, id: last.task_id }) }
 }
 
 interface FirstRow {
@@ -78,17 +89,17 @@ const FIRST = `select m.sender, octet_length(m.envelope) as bytes,
     case when octet_length(m.envelope) <= ${TITLE_ENVELOPE_BYTES_MAX} then m.envelope end as envelope
   from messages m where m.conversation_id = $1 order by m.n limit 1`
 
-function* summarize(row: ListedRow): Transaction<ConversationSummary> {
+function* summarize(row: ListedRow): Transaction<ConversationAnswer> {
   const [first] = yield* sql<FirstRow>(FIRST, [row.id])
   return {
     id: row.id,
-    contextId: row.context_id,
+    context_id: row.context_id,
     principal: row.principal,
-    ...(first !== undefined && { sender: JSON.parse(first.sender) as Sender }),
+    sender: first && (JSON.parse(first.sender) as Sender),
     title: first === undefined ? '' : titleOf(first),
     state: chatStateOf(row),
     messages: row.last_n,
-    updatedAtMs: row.updated_at,
+    updated_at: instant(row.updated_at),
   }
 }
 

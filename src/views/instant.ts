@@ -1,0 +1,2 @@
+/** A time of the store in the form of the API. */
+export const instant = (ms: number): string => new Date(ms).toISOString()
