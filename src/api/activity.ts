@@ -27,6 +27,7 @@ export const activityEntrySchema = z.strictObject({
   seq: z.number().describe('Its number in the log. Entries that were stored together share one.'),
   at: z.string(),
   task_id: z.string().optional(),
+  conversation_id: z.string().optional().describe('Of the task.'),
   type: z
     .string()
     .describe(

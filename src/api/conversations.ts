@@ -69,6 +69,10 @@ export const chatMessageSchema = z.strictObject({
   state: chatStateSchema,
   place: z.number().optional().describe('Messages of the conversation before it, while it is queued.'),
   next_try_at: z.string().optional(),
+  workspace_is: z
+    .enum(['paused', 'offline'])
+    .optional()
+    .describe('While it is queued: why its workspace starts no message now.'),
   reason: z.string().optional().describe('Why it waits, failed or asks; of an answered one a notice.'),
   code: z.string().optional(),
   detail: z.string().optional().describe('What the program printed; for admins and members.'),

@@ -27,6 +27,8 @@ export interface ActivityEntry {
   /** status, reply, partial, retry, late, tool, progress, artifact, permission, rule, delegated, or the type of a note. */
   readonly type: string
   readonly taskId?: string
+  /** Of the task. */
+  readonly conversationId?: string
   readonly state?: string
   readonly name?: string
   /**
@@ -148,6 +150,8 @@ export interface ConversationMessage {
   /** Messages of the conversation that come before it, while it is queued. */
   readonly place?: number
   readonly nextTryAtMs?: number
+  /** While it is queued: why its workspace starts no message now. */
+  readonly workspaceIs?: 'paused' | 'offline'
   /** Why it waits, failed or asks, in one sentence; of an answered one a notice of the platform. */
   readonly reason?: string
   readonly code?: string

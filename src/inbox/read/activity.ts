@@ -92,8 +92,9 @@ async function* follow(
 }
 
 const columnsOf = (keys: string): string =>
-  `select e.seq, e.at_ms, e.task_id, e.message_id, e.items, octet_length(m.reply) as reply_bytes
+  `select e.seq, e.at_ms, e.task_id, t.conversation_id, e.message_id, e.items, octet_length(m.reply) as reply_bytes
    from (${keys}) k join events e on e.workspace_id = $1 and e.seq = k.seq
+   left join tasks t on t.id = e.task_id
    left join messages m on m.id = e.message_id and e.delta = 0`
 
 const FOLLOWED_ROWS = `${columnsOf(
@@ -122,6 +123,7 @@ interface EventRow extends StoredLogRow {
   readonly seq: number
   readonly at_ms: number
   readonly task_id: string | null
+  readonly conversation_id: string | null
 }
 
 /** Rows that people read, in one direction, within the budget of a page. */
@@ -177,14 +179,19 @@ function* resolveCursor(workspaceId: string, afterSeq: number | undefined): Tran
 }
 
 function entriesOf({ row, items, reply }: LogRow<EventRow>): ActivityEntry[] {
-  const at = { seq: row.seq, atMs: row.at_ms, ...(row.task_id !== null && { taskId: row.task_id }) }
+  const at = {
+    seq: row.seq,
+    atMs: row.at_ms,
+    ...(row.task_id !== null && { taskId: row.task_id }),
+    ...(row.conversation_id !== null && { conversationId: row.conversation_id }),
+  }
   return items.flatMap((item) => {
     const entry = toEntryBody(item, reply === DAMAGED_REPLY ? [{ text: DAMAGED }] : reply?.parts)
     return entry === undefined ? [] : [{ ...at, ...entry }]
   })
 }
 
-type EntryBody = Omit<ActivityEntry, 'seq' | 'atMs' | 'taskId'>
+type EntryBody = Omit<ActivityEntry, 'seq' | 'atMs' | 'taskId' | 'conversationId'>
 
 function toEntryBody(item: LogItem, replyParts: readonly Part[] | undefined): EntryBody | undefined {
   if (item.t === 'status') return { type: 'status', state: item.state, ...textFieldOf(item.parts) }

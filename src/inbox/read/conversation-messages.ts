@@ -19,7 +19,7 @@ import type { LogItem } from './event-log.ts'
 import { replyArtifactId } from './log-wire.ts'
 import { partialArtifacts } from './partial-artifacts.ts'
 import { SUMS, type SumRow, toSum } from './usage.ts'
-import { whyWaiting } from './why-waiting.ts'
+import { type QueuedStatus, whyQueued } from './why-waiting.ts'
 
 /** Rows of the log that are read for the tools of one message. */
 const TOOL_ROWS_MAX = 400
@@ -141,7 +141,7 @@ function* toChatMessage(row: ChatRow, context: ChatContext): Transaction<Convers
   const isDamaged = row.reply !== null && reply === undefined
   const [used] = yield* sql<SumRow>(`select ${SUMS} from turn_usage where message_id = $1`, [row.id])
   const ask = state === 'waiting_for_you' ? yield* findAsk(row.id) : undefined
-  const status = yield* statusOf(row)
+  const { status, workspaceIs } = (yield* statusOf(row)) ?? {}
   // A message whose processes are being stopped has ended for its sender when the task was cancelled. No event tells the
   // page of the later settle, so the time of that one would never be shown.
   const endedAtMs = row.settled_at ?? (row.state === 'stopping' ? row.task_changed_at : undefined)
@@ -163,6 +163,7 @@ function* toChatMessage(row: ChatRow, context: ChatContext): Transaction<Convers
     ...(row.state === 'queued' && { place: Number(row.place) }),
     ...(row.state === 'queued' && row.ready_at > row.now && { nextTryAtMs: row.ready_at }),
     ...(status !== undefined && { reason: sentenceOf(status) }),
+    ...(workspaceIs !== undefined && { workspaceIs }),
     ...(isDamaged && { reason: DAMAGED }),
     ...(status?.code !== undefined && { code: status.code }),
     ...(context.detail && status?.detail !== undefined && { detail: status.detail }),
@@ -180,11 +181,11 @@ function* toChatMessage(row: ChatRow, context: ChatContext): Transaction<Convers
 const sentenceOf = ({ parts }: StatusMessage): string => textOf(parts)
 
 /** What the task says of its newest message, and why a message waits. Of an answered one it is a notice. */
-function* statusOf(row: ChatRow): Transaction<StatusMessage | undefined> {
+function* statusOf(row: ChatRow): Transaction<QueuedStatus | undefined> {
   if (row.is_newest === 0) return undefined
-  if (row.status_message !== null) return JSON.parse(row.status_message) as StatusMessage
+  if (row.status_message !== null) return { status: JSON.parse(row.status_message) as StatusMessage }
   if (row.state !== 'queued') return undefined
-  return yield* whyWaiting({ id: row.task_id, workspace_id: row.workspace_id, conversation_id: row.conversation_id })
+  return yield* whyQueued({ id: row.task_id, workspace_id: row.workspace_id, conversation_id: row.conversation_id })
 }
 
 /** A chat shows it as the status of its message. */

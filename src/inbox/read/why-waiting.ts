@@ -32,7 +32,21 @@ interface WaitingTask {
   readonly conversation_id: string
 }
 
+/** A workspace that starts no message now, for an unknown time. */
+export type StoppedWorkspace = 'paused' | 'offline'
+
+export interface QueuedStatus {
+  readonly status: StatusMessage
+  /** Undefined where the workspace starts messages. */
+  readonly workspaceIs?: StoppedWorkspace | undefined
+}
+
 export function* whyWaiting(task: WaitingTask): Transaction<StatusMessage> {
+  return (yield* whyQueued(task)).status
+}
+
+/** The same, with what a program may ask of it. */
+export function* whyQueued(task: WaitingTask): Transaction<QueuedStatus> {
   const [head] = yield* sql<HeadRow>(
     `select m.id, m.task_id, m.state, m.ready_at - now_ms() as in_ms,
        m.parks, t.status_message as status from conversations c
@@ -40,7 +54,9 @@ export function* whyWaiting(task: WaitingTask): Transaction<StatusMessage> {
     [task.conversation_id],
   )
   const [load] = yield* sql<LoadRow>(LOAD, [task.workspace_id])
-  return waitingStatus(reasonText(task, head, load))
+  const stopped = load && stoppedReason(load)
+  if (stopped !== undefined) return { status: waitingStatus(stopped.text), workspaceIs: stopped.workspaceIs }
+  return { status: waitingStatus(reasonText(task, head, load)) }
 }
 
 const waitingStatus = (text: string): StatusMessage => ({ parts: [{ text }], code: 'waiting' })
@@ -56,19 +72,23 @@ export function* whyStopped(workspaceId: string, hasWorker: () => boolean): Tran
   const [load] = yield* sql<LoadRow>(LOAD, [workspaceId])
   const reason = load && stoppedReason(load)
   if (reason === undefined || (load?.paused !== 1 && hasWorker())) return undefined
-  return waitingStatus(reason)
+  return waitingStatus(reason.text)
 }
 
-function stoppedReason({ paused, hosted, heard_at, signed_off_at, now }: LoadRow): string | undefined {
-  if (paused === 1) return 'waiting: the workspace is paused'
+interface StoppedReason {
+  readonly workspaceIs: StoppedWorkspace
+  readonly text: string
+}
+
+function stoppedReason({ paused, hosted, heard_at, signed_off_at, now }: LoadRow): StoppedReason | undefined {
+  if (paused === 1) return { workspaceIs: 'paused', text: 'waiting: the workspace is paused' }
   const lastHeartbeat = { nowMs: now, heardAtMs: heard_at ?? undefined, hasSignedOff: signed_off_at !== null }
   const offline = hosted === 1 ? undefined : whyOffline(lastHeartbeat)
-  return offline === undefined ? undefined : `waiting: the workspace is offline (${offline})`
+  if (offline === undefined) return undefined
+  return { workspaceIs: 'offline', text: `waiting: the workspace is offline (${offline})` }
 }
 
 function reasonText(task: WaitingTask, head: HeadRow | undefined, load: LoadRow | undefined): string {
-  const stopped = load && stoppedReason(load)
-  if (stopped !== undefined) return stopped
   if (head !== undefined && head.task_id !== task.id) {
     return `waiting behind message ${head.id} of the same conversation${retryText(head)}`
   }

@@ -33,7 +33,11 @@ export function activityTests(harness: InboxHarness): void {
         ['reply', undefined, 'hello'],
         ['status', 'TASK_STATE_COMPLETED', undefined],
       ])
-      assert.ok(entries.every((entry) => (entry.taskId === taskId) === (entry.type !== 'deployed')))
+      const isOfTask = (entry: { taskId?: string; conversationId?: string }) =>
+        entry.taskId === taskId && entry.conversationId === second.conversationId
+      assert.ok(
+        entries.every((entry) => (entry.type === 'deployed' ? entry.conversationId === undefined : isOfTask(entry))),
+      )
       let cursor = 0
       const paged: string[] = []
       for (let page = 0; page < 20; page++) {
@@ -75,18 +79,20 @@ export function activityTests(harness: InboxHarness): void {
   test('PL-7 a follower gets every row once, in order, stored and new ones, and ends with the workspace', async () => {
     const id = await harness.workspace()
     const { reception, inbox, activity: log, queues } = harness.local
-    const seen: { seq: number; types: string[] }[] = []
+    const seen: { seq: number; types: string[]; conversations: (string | undefined)[] }[] = []
     const following = (async () => {
       for await (const { seq, entries } of log.follow(id, 0, AbortSignal.timeout(60_000))) {
-        seen.push({ seq, types: entries.map(({ type }) => type) })
+        const conversations = entries.map(({ conversationId }) => conversationId)
+        seen.push({ seq, types: entries.map(({ type }) => type), conversations })
       }
     })()
-    await harness.withWorker(id, async (worker) => {
+    const ownId = await harness.withWorker(id, async (worker) => {
       await reception.admit(letterTo(id))
       const lease = await worker.lease()
       await inbox.append(lease, { from: 1, events: [{ type: 'text', delta: 'he' }] })
       await inbox.settle(lease, done('hello'))
       await log.addNote(id, { type: 'deployed', text: 'x', by: 'ci' })
+      return lease.conversationId
     })
     const end = await log.resolveCursor(id, undefined)
     await queues.end(id, { code: 'canceled', message: 'gone' })
@@ -98,6 +104,10 @@ export function activityTests(harness: InboxHarness): void {
     assert.deepEqual(
       seen.flatMap(({ types }) => types),
       ['status', 'text', 'reply', 'status', 'deployed'],
+    )
+    assert.deepEqual(
+      seen.flatMap(({ conversations }) => conversations),
+      [...Array<string>(4).fill(ownId), undefined],
     )
     await assert.rejects(log.resolveCursor(id, 1), hasCode('not_found'))
   })

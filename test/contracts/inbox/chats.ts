@@ -207,6 +207,15 @@ function messageTests(harness: InboxHarness): void {
     })
   })
 
+  test('CV-2 a queued message says that its workspace is offline or paused', async () => {
+    const id = await harness.workspace()
+    await harness.local.reception.admit(letterTo(id, { contextId: 'c' }))
+    const shown = async () => (await read(id, 'c')).messages.map(({ reason, workspaceIs }) => [reason, workspaceIs])
+    assert.deepEqual(await shown(), [['waiting: the workspace is offline (it has never connected)', 'offline']])
+    await harness.sql('update workspace_load set paused = 1 where workspace_id = $1', id)
+    assert.deepEqual(await shown(), [['waiting: the workspace is paused', 'paused']])
+  })
+
   test('CV-2 only the newest message of a task shows what the task says', async () => {
     const id = await harness.workspace()
     const first = await harness.run(letterTo(id), asking('which colour?'))

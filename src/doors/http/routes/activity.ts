@@ -43,10 +43,12 @@ export const viewActivityEntry = ({
   seq,
   atMs,
   taskId,
+  conversationId,
   ...rest
 }: ActivityEntry): Frozen<z.output<typeof activityEntrySchema>> => ({
   seq,
   at: new Date(atMs).toISOString(),
   task_id: taskId,
+  conversation_id: conversationId,
   ...rest,
 })

@@ -62,6 +62,7 @@ function viewChatMessage(message: ConversationMessage): Frozen<z.output<typeof c
     attachments: filesOf(message.parts),
     state: message.state,
     place: message.place,
+    workspace_is: message.workspaceIs,
     reason: message.reason,
     code: message.code,
     detail: message.detail,

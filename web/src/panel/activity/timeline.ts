@@ -193,9 +193,10 @@ function entryBody(entry: ActivityView, state: BuilderState): StepBody | undefin
   }
 }
 
-function permissionText({ name, text = '', by }: ActivityView): string {
+/** Only of a rule, a permission names the pattern. */
+function permissionText({ name, text = '', by, subject }: ActivityView): string {
   if (by === undefined) return `${name} was denied: no answer came in time`
-  return text === 'allowed by rule' ? `A rule of ${by} allowed ${name}` : `${by} ${text} ${name}`
+  return subject === undefined ? `${by} ${text} ${name}` : `A rule of ${by} allowed ${name}`
 }
 
 function statusBody({ state: taskState, text }: ActivityView, state: BuilderState): StepBody | undefined {

@@ -43,7 +43,7 @@ const usage = (cost: number | null) => ({
 
 test('CV-2 RT-13 each state of a message in words; only what needs a person is red', () => {
   assert.deepEqual(words({ state: 'queued', place: 2 }), ['queued · behind 2', false, 'cancel'])
-  assert.deepEqual(words({ state: 'queued', reason: 'waiting: the workspace is paused' }), [
+  assert.deepEqual(words({ state: 'queued', workspace_is: 'paused' }), [
     ...['queued · next · the workspace is paused', false, 'cancel'],
   ])
   assert.deepEqual(words({ state: 'running', started_at: 'T' }), ['running · T', false, undefined])

@@ -73,10 +73,9 @@ function failedState(message: PlacedMessage): MessageStateText {
   }
 }
 
-function placeOf({ place = 0, reason }: ChatMessageView): StatePart[] {
-  const why = /^waiting: the workspace is (paused|offline)/.exec(reason ?? '')?.[1]
-  const stands = place === 0 ? 'next' : `behind ${countText(place)}`
-  return why === undefined ? [part(stands)] : [part(stands), part(`the workspace is ${why}`)]
+function placeOf({ place = 0, workspace_is: stopped }: ChatMessageView): StatePart[] {
+  const stands = part(place === 0 ? 'next' : `behind ${countText(place)}`)
+  return stopped === undefined ? [stands] : [stands, part(`the workspace is ${stopped}`)]
 }
 
 const runningSince = ({ started_at: since }: ChatMessageView): StatePart[] =>
