@@ -29,6 +29,10 @@ test('each internal range has its reason from its first address to its last', as
     ['a reserved address', '192.88.99.0', '192.88.99.255'],
     ['a reserved address', '198.18.0.0', '198.19.255.255'],
     ['a reserved address', '198.51.100.0', '198.51.100.255'],
+    ['a reserved address', '192.175.48.0', '192.31.196.255'],
+    ['a reserved address', '192.52.193.0', '192.52.193.255'],
+    ['a reserved address', '2620:4f:8000::', '2620:4f:8000:ffff::'],
+    ['a reserved address', '::8.8.8.8', '::808:808'],
     ['a reserved address', '2001::', '2001:1ff:ffff::'],
     ['a reserved address', '2002::', '2002:ffff::'],
     ['a reserved address', '3fff::', '3fff:fff:ffff::'],
@@ -72,6 +76,17 @@ test('an allow list ignores case, spaces, empty entries and the dot at the end o
     assert.ok(narrow.allowsAddress(address), address)
   for (const address of ['11.0.0.1', 'fd00:0:0:1::', '::2', '1.2.3.5'])
     assert.ok(!narrow.allowsAddress(address), address)
+})
+
+test('a range of one family has no address of the other, but ::/0 has all', async () => {
+  const { createAddressRanges } = await load()
+  const all = ['10.0.0.1', '::ffff:10.0.0.1', '10::1', 'fe80::1%en0.1']
+  const inside = (range: string) => all.map(createAddressRanges([range]).includes)
+  assert.deepEqual(inside('::/0'), [true, true, true, true])
+  assert.deepEqual(inside('0.0.0.0/0'), [true, true, false, false])
+  assert.deepEqual(inside('::ffff:10.0.0.0/104'), [true, true, false, false])
+  assert.deepEqual(inside('10::/16'), [false, false, true, false])
+  assert.ok(!createAddressRanges(['0.0.0.0/0']).includes('0177.0.0.1'), 'octal is no address')
 })
 
 test('an entry that is neither a name nor a range is refused by its own text', async () => {

@@ -4,47 +4,39 @@
  * Invariant: an address that is not known to be public is refused, and an IPv4 address gets the same answer in every
  * IPv6 spelling.
  */
-import { BlockList, isIP, isIPv6 } from 'node:net'
+import { isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
 import { MoleculeError } from '../errors.ts'
 
-/** The internal ranges with the reason for the error. The first match counts. */
-const NON_PUBLIC_RANGES: readonly (readonly [reason: string, ranges: readonly string[]])[] = [
-  ['an unspecified address', ['0.0.0.0/8', '::/128']],
-  ['a loopback address', ['127.0.0.0/8', '::1/128']],
-  ['a link-local address, where clouds keep their metadata', ['169.254.0.0/16', 'fe80::/10']],
-  ['a private address', ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7', 'fec0::/10']],
-  ['an internal address of a carrier or cloud', ['100.64.0.0/10', '168.63.129.16/32', '192.0.0.0/24']],
-  ['a multicast or broadcast address', ['224.0.0.0/4', '255.255.255.255/32', 'ff00::/8']],
-  [
-    'a reserved address',
-    ['192.0.2.0/24', '192.88.99.0/24', '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24', '240.0.0.0/4'],
-  ],
-  // IPv6 forms of IPv4 addresses that a gateway may translate (NAT64, 6to4, Teredo, compatible), and documentation.
-  [
-    'a reserved address',
-    ['::/96', '64:ff9b::/96', '64:ff9b:1::/48', '100::/64', '2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'],
-  ],
-]
+type Address = ipaddr.IPv4 | ipaddr.IPv6
+/** IPv4 ranges too are written in IPv6, so `::/0` has all addresses. */
+type AddressRange = readonly [first: ipaddr.IPv6, bits: number]
 
-const nonPublicLists = NON_PUBLIC_RANGES.map(([reason, ranges]) => ({ reason, list: blockListOf(ranges) }))
-/** The public range of IPv6; every other range is reserved. */
-const GLOBAL_IPV6 = blockListOf(['2000::/3'])
-const MAPPED_IPV4 = /^::ffff:[0-9a-f]{1,4}:[0-9a-f]{1,4}$/i
+/** The ranges of ipaddr.js with the reason for the error. Every other range but `unicast` is reserved. */
+const REASONS: ReadonlyMap<string, string> = new Map([
+  ['unspecified', 'an unspecified address'],
+  ['loopback', 'a loopback address'],
+  ['linkLocal', 'a link-local address, where clouds keep their metadata'],
+  ['private', 'a private address'],
+  ['uniqueLocal', 'a private address'],
+  ['deprecatedSiteLocal', 'a private address'],
+  ['carrierGradeNat', 'an internal address of a carrier or cloud'],
+  ['multicast', 'a multicast or broadcast address'],
+  ['broadcast', 'a multicast or broadcast address'],
+])
+/** Addresses at which clouds serve their machines; the first one is in no range that is reserved for such use. */
+const CLOUD_RANGES = readRanges(['168.63.129.16', '192.0.0.0/24'])
+/** The public range of IPv6: ipaddr.js takes an address outside of it for `unicast` too. */
+const GLOBAL_IPV6 = readRanges(['2000::/3'])
 
 /** Why this address is not public; undefined for a public one. */
-export function nonPublicReason(address: string): string | undefined {
-  const family = isIP(address)
-  if (family === 0) return 'not an address'
-  const plain = address.split('%', 1)[0] ?? address
-  const found = nonPublicLists.find(({ list }) => list.check(plain, family === 6 ? 'ipv6' : 'ipv4'))
-  if (found !== undefined) return found.reason
-  if (family === 4 || isMapped(plain) || GLOBAL_IPV6.check(plain, 'ipv6')) return undefined
-  return 'a reserved address'
-}
-
-/** `::ffff:a.b.c.d` in any spelling. The lists above have already checked it by the IPv4 rules. */
-function isMapped(address: string): boolean {
-  return MAPPED_IPV4.test(new URL(`http://[${address}]/`).hostname.slice(1, -1))
+export function nonPublicReason(text: string): string | undefined {
+  if (isIP(text) === 0) return 'not an address'
+  const address = readAddress(text)
+  if (isInRanges(address, CLOUD_RANGES)) return REASONS.get('carrierGradeNat')
+  const range: string = address.range()
+  if (range !== 'unicast') return REASONS.get(range) ?? 'a reserved address'
+  return address.kind() === 'ipv4' || isInRanges(address, GLOBAL_IPV6) ? undefined : 'a reserved address'
 }
 
 /** Internal names and ranges that the owner allows. */
@@ -62,10 +54,10 @@ export function createAllowList(entries: readonly string[]): AllowList {
     else if (isName(entry)) names.add(entry)
     else throw new MoleculeError('bad_config', `allow-outbound: "${entry}" is neither a host name nor a range`)
   }
-  const list = blockListOf(ranges)
+  const { includes } = createAddressRanges(ranges)
   return {
     allowsName: (name) => names.has(name.toLowerCase().replace(/\.$/, '')),
-    allowsAddress: (address) => list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4'),
+    allowsAddress: includes,
   }
 }
 
@@ -75,8 +67,8 @@ export interface AddressRanges {
 }
 
 export function createAddressRanges(ranges: readonly string[]): AddressRanges {
-  const list = blockListOf(ranges)
-  return { includes: (address) => isIP(address) !== 0 && list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4') }
+  const list = readRanges(ranges)
+  return { includes: (text) => list.length > 0 && isIP(text) !== 0 && isInRanges(readAddress(text), list) }
 }
 
 function isRange(text: string): boolean {
@@ -89,12 +81,29 @@ function isRange(text: string): boolean {
 const isName = (text: string): boolean =>
   /^[a-z0-9_]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9_-]+)*$/.test(text) && !/^[\d.]+$/.test(text)
 
-function blockListOf(ranges: readonly string[]): BlockList {
-  const list = new BlockList()
-  for (const range of ranges) {
-    const [address = '', bits] = range.split('/')
-    const family = isIPv6(address) ? 'ipv6' : 'ipv4'
-    list.addSubnet(address, Number(bits ?? (family === 'ipv6' ? 128 : 32)), family)
-  }
-  return list
+/** An address of either family, for which `isIP` is true: ipaddr.js alone also reads `0177.1`. Mapped IPv4 becomes IPv4. */
+function readAddress(text: string): Address {
+  const [plain = ''] = text.split('%', 1)
+  return ipaddr.process(plain.includes(':') ? normalIpv6(plain) : plain)
+}
+
+/** Prevents that the IPv4-compatible `::1.2.3.4` counts as 1.2.3.4: ipaddr.js takes that spelling for the mapped one. */
+function normalIpv6(text: string): string {
+  return new URL(`http://[${text}]/`).hostname.slice(1, -1)
+}
+
+function readRanges(ranges: readonly string[]): readonly AddressRange[] {
+  return ranges.map((range) => {
+    const [text = '', bits = 128] = range.split('/')
+    const skipped = text.includes(':') || bits === 128 ? 0 : 96
+    return [toIpv6(readAddress(text)), skipped + Number(bits)]
+  })
+}
+
+function isInRanges(address: Address, ranges: readonly AddressRange[]): boolean {
+  return ranges.some(([first, bits]) => toIpv6(address).match(first, bits))
+}
+
+function toIpv6(address: Address): ipaddr.IPv6 {
+  return 'octets' in address ? address.toIPv4MappedAddress() : address
 }
