@@ -3,7 +3,8 @@
  * Invariant: every request settles exactly once, by its answer, its signal or the end of the process, and the number of
  * open requests is limited.
  * Not a library: vscode-jsonrpc frames with `Content-Length`, cancels with `$/cancelRequest` and knows no AbortSignal, so
- * its reader, its writer, the limits and the cancellation would have to be written here all the same.
+ * its reader, its writer, the limits and the cancellation would have to be written here all the same. For the connection of
+ * the ACP SDK, see `acp/wire.ts`.
  */
 import { MoleculeError } from '../../errors.ts'
 import type { Log } from '../../log.ts'

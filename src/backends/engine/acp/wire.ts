@@ -1,7 +1,12 @@
 /**
  * The wire types of the Agent Client Protocol, taken from its official SDK. What Molecule sends must have exactly these
  * types, so a change of the protocol is a compile error. What an agent sends is `Unchecked`: the compiler knows the
- * names of its members, the code checks their values. The imports are types only, so nothing of the SDK is loaded.
+ * names of its members, the code checks their values.
+ *
+ * The imports are types only: the connection is `../json-rpc.ts`, which codex and stdio use too. That of the SDK (2.4) drops
+ * an update that its schema does not know, answers every stray line on stdout, has no limit of open requests, cancels by
+ * `$/cancel_request`, and writes to the platform's stderr. It takes 5 to 21 us for an update (ours 0.6), and 42 ms and 16 MB
+ * to load.
  */
 import type {
   AgentNotificationParamsByMethod,
