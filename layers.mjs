@@ -44,7 +44,17 @@ export const layerTable = {
     },
     'src/client': { mayImport: ['src/protocol', 'src/inbox/worker.ts'], mayImportTypes: ['src/api/api.ts'] },
     'src/workspaces': {
-      mayImport: ['src/protocol', 'src/store', 'src/inbox/worker.ts', 'src/inbox/queues.ts', 'src/inbox/offline.ts'],
+      mayImport: [
+        'src/protocol',
+        'src/store',
+        'src/inbox/worker.ts',
+        'src/inbox/queues.ts',
+        'src/inbox/offline.ts',
+        // Its statements and reads for the transactions of a workspace and for the brief.
+        'src/inbox/queue-rows.ts',
+        'src/inbox/push-ends.ts',
+        'src/inbox/brief-reads.ts',
+      ],
     },
     'src/inbox': { mayImport: ['src/protocol', 'src/store'] },
     // Reads for people: SQL to the answers of the contract. Of the rooms that write it may know what their rows mean.
@@ -155,10 +165,6 @@ export const layerTable = {
     'src/inbox/read/usage.ts': ['workspaces'],
     'src/inbox/read/why-waiting.ts': ['presence'],
     'src/inbox/upkeep/retention.ts': ['sessions'],
-    'src/workspaces/brief/brief-maker.ts': ['turn_notes'],
-    'src/workspaces/brief/earlier-conversation.ts': ['messages'],
-    'src/workspaces/brief/history.ts': ['messages'],
-    'src/workspaces/brief/turn-limit.ts': ['turn_usage'],
     'src/workspaces/card-facts.ts': [
       'asks',
       'budget_waits',
@@ -169,16 +175,8 @@ export const layerTable = {
       'tasks',
       'turn_usage',
     ],
-    'src/workspaces/existing-workspace.ts': ['workspace_load'],
-    'src/workspaces/homes/stored-folders.ts': ['workspace_load'],
-    'src/workspaces/logins.ts': ['workspace_load'],
     'src/workspaces/presence.ts': ['budget_waits', 'conversations', 'messages', 'tasks'],
-    'src/workspaces/recoveries.ts': ['workspace_load'],
-    'src/workspaces/registry.ts': ['workspace_load'],
-    'src/workspaces/schedules.ts': ['push_configs'],
-    'src/workspaces/tokens/end-work.ts': ['push_configs'],
-    'src/workspaces/upkeep.ts': ['workspace_load'],
-    'src/workspaces/workspace-rows.ts': ['asks', 'conversations', 'messages', 'upkeep_clock', 'workspace_load'],
+    'src/workspaces/workspace-rows.ts': ['asks', 'conversations', 'messages', 'workspace_load'],
   },
 
   /** Loads adapters, which are files of the owner's data folder and not of the repository. */

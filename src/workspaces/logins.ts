@@ -6,6 +6,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
 import { toMoleculeError } from '../errors.ts'
+import { withHostedQueue } from '../inbox/queue-rows.ts'
 import type { Outcome } from '../inbox/worker.ts'
 import type { Log } from '../log.ts'
 import { type Store, sql, type Transaction } from '../store/store.ts'
@@ -142,7 +143,7 @@ interface LoginRow {
 function* listLoginRows(id = ''): Transaction<LoginRow[]> {
   return yield* sql<LoginRow>(
     `select w.id, w.role, w.runtime, w.settings, w.login_state from workspaces w
-     join workspace_load l on l.workspace_id = w.id where l.hosted = 1 and (w.id = $1 or $1 = '')`,
+     where ${withHostedQueue('w.id')} and (w.id = $1 or $1 = '')`,
     [id],
   )
 }

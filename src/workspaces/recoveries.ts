@@ -5,6 +5,7 @@
  */
 import type { Clock } from '../clock.ts'
 import { toMoleculeError } from '../errors.ts'
+import { withHostedQueue } from '../inbox/queue-rows.ts'
 import type { Outcome } from '../inbox/worker.ts'
 import type { Log } from '../log.ts'
 import { type Store, sql, type Transaction } from '../store/store.ts'
@@ -62,8 +63,7 @@ export function createRecoveries({ store, configs, clock, log }: RecoveriesOptio
 
 function* listFailed(): Transaction<string[]> {
   const rows = yield* sql<{ id: string }>(
-    `select w.id from workspaces w join workspace_load l on l.workspace_id = w.id
-     where w.status = 'failed' and l.hosted = 1 and w.deleted_at is null`,
+    `select w.id from workspaces w where w.status = 'failed' and ${withHostedQueue('w.id')} and w.deleted_at is null`,
   )
   return rows.map(({ id }) => id)
 }

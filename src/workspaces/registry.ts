@@ -3,6 +3,7 @@
  * stored as a time and a report. `presence.ts` derives the status from them on every read.
  */
 import { isWorkspaceId } from '../ids.ts'
+import { lockQueue } from '../inbox/queue-rows.ts'
 import { type Store, sql, type Transaction } from '../store/store.ts'
 import { mayTalk } from './may-talk.ts'
 import type { HeartbeatReport } from './presence.ts'
@@ -111,6 +112,5 @@ function* writeStatusText(id: string, text: string): Transaction<void> {
 
 /** Without the lock, a heartbeat during a deletion would leave a row of a deleted workspace. */
 function* lockWorkspace(id: string): Transaction<void> {
-  const rows = yield* sql('select slots from workspace_load where workspace_id = $1 /*for update*/', [id])
-  if (rows.length === 0) throw workspaceNotFound(id)
+  if (!(yield* lockQueue(id))) throw workspaceNotFound(id)
 }

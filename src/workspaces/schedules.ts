@@ -6,6 +6,7 @@
  */
 import { MoleculeError } from '../errors.ts'
 import { ulid } from '../ids.ts'
+import { endPushesOfTasks } from '../inbox/push-ends.ts'
 import { withinPage } from '../store/page-budget.ts'
 import { type Row, type Statement, type Store, sql, statement, type Transaction } from '../store/store.ts'
 import { requireExisting } from './existing-workspace.ts'
@@ -304,11 +305,12 @@ export function* stopSchedules(
   { column, value }: { readonly column: 'id' | 'token_id'; readonly value: string },
   reason: string,
 ): Transaction<void> {
-  yield* sql(
-    `update push_configs set state = 'failed', reason = $2, worker = null where id = '${SCHEDULE_PUSH_ID}'
-     and state = 'active' and task_id in (select last_task_id from schedules where ${column} = $1)`,
-    [value, reason],
+  const runs = yield* sql<{ task_id: string }>(
+    `select last_task_id as task_id from schedules where ${column} = $1 and last_task_id is not null order by task_id`,
+    [value],
   )
+  const taskIds = runs.map(({ task_id: taskId }) => taskId)
+  yield* endPushesOfTasks(taskIds, { id: SCHEDULE_PUSH_ID, reason })
   yield* sql(`update schedules set paused = 1, note = $2, stopped_at = now_ms() where ${column} = $1 and paused = 0`, [
     value,
     reason,

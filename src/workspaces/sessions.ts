@@ -22,6 +22,11 @@ export function keepSession(host: string, key: SessionKey, token: string | undef
   )
 }
 
+/** Whether a session of any host and backend is stored. */
+export function* hasSession(conversationId: string): Transaction<boolean> {
+  return (yield* sql('select host from sessions where conversation_id = $1', [conversationId])).length > 0
+}
+
 /** The session token of the conversation on this host, if the workspace still runs the same backend. */
 export function* findSession(host: string, { conversationId }: SessionKey): Transaction<string | undefined> {
   const [row] = yield* sql<{ token: string }>(

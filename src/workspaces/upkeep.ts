@@ -5,6 +5,7 @@
  */
 import type { Clock } from '../clock.ts'
 import { toMoleculeError } from '../errors.ts'
+import { withQueue } from '../inbox/queue-rows.ts'
 import type { Log } from '../log.ts'
 import { type Store, sql, type Transaction } from '../store/store.ts'
 import { sleep } from '../wait.ts'
@@ -81,7 +82,7 @@ async function sweepMemories({ store, memories }: WorkspaceUpkeepOptions, signal
 }
 
 const DELETED = `select w.id from workspaces w where w.deleted_at is not null
-  and not exists (select 1 from workspace_load l where l.workspace_id = w.id)`
+  and not ${withQueue('w.id')}`
 
 function* listDeleted(): Transaction<string[]> {
   return (yield* sql<{ id: string }>(DELETED)).map(({ id }) => id)

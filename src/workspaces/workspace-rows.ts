@@ -6,6 +6,15 @@
 import { isDeepStrictEqual } from 'node:util'
 import { MoleculeError } from '../errors.ts'
 import { isWorkspaceId } from '../ids.ts'
+import {
+  changeQueue,
+  countQueues,
+  hasQueue,
+  insertQueue,
+  lockCreation,
+  type QueueSettings,
+  withQueue,
+} from '../inbox/queue-rows.ts'
 import { withinPage } from '../store/page-budget.ts'
 import { sql, type Transaction } from '../store/store.ts'
 import type { NumberedWorkspace } from './card-facts.ts'
@@ -43,14 +52,13 @@ export interface NewWorkspaceRow {
 
 export function* insertWorkspace(row: NewWorkspaceRow): Transaction<void> {
   const { id, config, storeOnly, checked, allowDuplicate } = row
-  const [count] = yield* sql<{ total: number }>('select count(*) as total from workspace_load')
-  if ((count?.total ?? 0) >= WORKSPACES_MAX) {
+  if ((yield* countQueues()) >= WORKSPACES_MAX) {
     throw new MoleculeError('invalid_request', `there are already ${WORKSPACES_MAX} workspaces: delete some first`)
   }
   if (storeOnly.parentId !== undefined) yield* requireParent(storeOnly.parentId)
   if (storeOnly.team !== undefined) yield* requireNewMember(storeOnly.team, config.name)
   if (allowDuplicate === false) {
-    yield* lockNames('names')
+    yield* lockCreation('names')
     yield* requireFreeName(config.name, id)
   }
   yield* sql(
@@ -58,21 +66,13 @@ export function* insertWorkspace(row: NewWorkspaceRow): Transaction<void> {
      values ($1, $2, $3, $4, $5, $6, $7, now_ms())`,
     [id, config.name, config.role, config.runtime, settingsText(row, storeOnly), ...statusOf(checked)],
   )
-  yield* sql('insert into workspace_load (workspace_id, hosted, slots) values ($1, $2, $3)', [
-    id,
-    isExternal(config) ? 0 : 1,
-    config.maxConcurrentTasks,
-  ])
+  yield* insertQueue(id, queueSettings(config))
 }
 
-/** Two that create at the same moment both find no such workspace. The written row makes the second one wait. */
-function* lockNames(what: 'names' | 'team'): Transaction<void> {
-  yield* sql(
-    `insert into upkeep_clock (name, at_ms) values ($1, now_ms())
-     on conflict (name) do update set at_ms = excluded.at_ms`,
-    [what],
-  )
-}
+const queueSettings = (config: WorkspaceConfig): QueueSettings => ({
+  isHosted: !isExternal(config),
+  slots: config.maxConcurrentTasks,
+})
 
 /** Throws where a workspace other than `ownId` has the name. */
 export function* requireFreeName(name: string, ownId?: string): Transaction<void> {
@@ -85,9 +85,9 @@ export function* requireFreeName(name: string, ownId?: string): Transaction<void
 
 /** Two applies of one new team at the same moment make one workspace. */
 function* requireNewMember(team: string, name: string): Transaction<void> {
-  yield* lockNames('team')
+  yield* lockCreation('team')
   const namesakes = yield* sql<{ id: string; settings: string }>(
-    `select w.id, w.settings from workspaces w join workspace_load l on l.workspace_id = w.id where w.name = $1
+    `select w.id, w.settings from workspaces w where w.name = $1 and ${withQueue('w.id')}
      order by w.id limit ${NAMESAKES_MAX}`,
     [name],
   )
@@ -109,11 +109,7 @@ export function* mirrorConfig(id: string, mirrored: MirroredConfig): Transaction
   const [row] = yield* sql<{ settings: string }>('select settings from workspaces where id = $1', [id])
   if (row === undefined) return
   const settings = settingsText(mirrored, JSON.parse(row.settings) as StoreOnlySettings)
-  yield* sql('update workspace_load set hosted = $2, slots = $3 where workspace_id = $1', [
-    id,
-    isExternal(config) ? 0 : 1,
-    config.maxConcurrentTasks,
-  ])
+  yield* changeQueue(id, queueSettings(config))
   yield* sql(
     'update workspaces set name = $2, role = $3, runtime = $4, settings = $5, status = $6, status_reason = $7 where id = $1',
     [id, config.name, config.role, config.runtime, settings, ...statusOf(checked)],
@@ -138,8 +134,7 @@ export function* recordInvalidConfig(id: string, reason: string, configHash: str
 /** The stored config of a workspace, without its live numbers; undefined when the workspace does not exist. */
 export function* findStoredConfig(id: string): Transaction<StoredConfig | undefined> {
   const [row] = yield* sql<{ name: string; role: string; runtime: string; settings: string }>(
-    `select w.name, w.role, w.runtime, w.settings from workspaces w join workspace_load l on l.workspace_id = w.id
-     where w.id = $1`,
+    `select w.name, w.role, w.runtime, w.settings from workspaces w where w.id = $1 and ${withQueue('w.id')}`,
     [id],
   )
   if (row === undefined) return undefined
@@ -203,8 +198,7 @@ function* requireNoCycle(id: string, parentId: string): Transaction<void> {
 }
 
 export function* requireParent(parentId: string): Transaction<void> {
-  const rows = yield* sql('select workspace_id from workspace_load where workspace_id = $1', [parentId])
-  if (rows.length > 0) return
+  if (yield* hasQueue(parentId)) return
   throw new MoleculeError('invalid_request', `parent_id: there is no workspace ${parentId}`, {
     details: { path: 'parent_id' },
   })
@@ -221,7 +215,7 @@ export interface TeamMember {
 /** All workspaces, oldest first. */
 export function* listTeam(): Transaction<TeamMember[]> {
   const rows = yield* sql<{ id: string; name: string; role: string; settings: string }>(
-    'select w.id, w.name, w.role, w.settings from workspaces w join workspace_load l on l.workspace_id = w.id order by w.id',
+    `select w.id, w.name, w.role, w.settings from workspaces w where ${withQueue('w.id')} order by w.id`,
   )
   return rows.map(({ settings, ...row }) => ({
     ...row,
@@ -295,7 +289,7 @@ export function* findNumberedWorkspace(id: string): Transaction<NumberedWorkspac
 /** At most `NAMESAKES_MAX`, the oldest first. A call by id does not come here. */
 export function* findIdsByName(name: string): Transaction<string[]> {
   const rows = yield* sql<{ id: string }>(
-    `select w.id from workspaces w join workspace_load l on l.workspace_id = w.id where w.name = $1
+    `select w.id from workspaces w where w.name = $1 and ${withQueue('w.id')}
      order by w.id limit ${NAMESAKES_MAX}`,
     [name],
   )
@@ -328,7 +322,7 @@ export interface SettingsRow {
 export function* findSettings(id: string): Transaction<SettingsRow | undefined> {
   const [row] = yield* sql<SettingsRow>(
     `select w.role, w.runtime, w.settings, w.token_generation as "tokenGeneration"
-     from workspaces w join workspace_load l on l.workspace_id = w.id where w.id = $1`,
+     from workspaces w where w.id = $1 and ${withQueue('w.id')}`,
     [id],
   )
   return row

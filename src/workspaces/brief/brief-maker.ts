@@ -5,8 +5,9 @@
  */
 import { isAbsolute, join } from 'node:path'
 import { MoleculeError } from '../../errors.ts'
+import { readNotes } from '../../inbox/brief-reads.ts'
 import type { Brief } from '../../protocol/brief.ts'
-import { type Store, sql, type Transaction } from '../../store/store.ts'
+import type { Store, Transaction } from '../../store/store.ts'
 import { backendOptions } from '../config/backend-options.ts'
 import { costUsdPerDayMax, PLATFORM_ONLY_KEYS, rateLimitPatienceMs } from '../config/config-file.ts'
 import type { WorkspaceConfigs } from '../config/workspace-configs.ts'
@@ -90,7 +91,7 @@ const isFirstTurn = ({ epoch }: BriefKey): boolean => epoch === 1
 /** The session of the conversation, and the notes of earlier attempts at this message. */
 function* findCarryOver(host: string, key: BriefKey): Transaction<CarryOver> {
   const sessionToken = yield* findSession(host, key)
-  const notes = isRetry(key) ? yield* findNotes(key.messageId) : undefined
+  const notes = isRetry(key) ? yield* readNotes(key.messageId) : undefined
   return { ...(sessionToken !== undefined && { sessionToken }), ...(notes !== undefined && { notes }) }
 }
 
@@ -151,11 +152,3 @@ export function backendOptionsOf({ runtimeConfig, permission }: TurnSettings, ho
 /** The first attempt has no notes to read. */
 const isRetry = ({ failures, losses, interrupted, sessionRetried, parked }: BriefKey): boolean =>
   failures > 0 || losses > 0 || interrupted || sessionRetried || parked !== undefined
-
-/** The notes that earlier attempts at the message stored. */
-export function* findNotes(messageId: string): Transaction<Record<string, string>> {
-  const rows = yield* sql<{ key: string; value: string }>('select key, value from turn_notes where message_id = $1', [
-    messageId,
-  ])
-  return Object.fromEntries(rows.map(({ key, value }) => [key, value]))
-}

@@ -3,10 +3,12 @@
  * already stored here when the session was lost, when the first turn was cancelled, or when another host or backend
  * takes over. Its prompt then begins with the last stored messages. Only such a turn costs a query.
  */
+import { type EarlierMessage, readBegun } from '../../inbox/brief-reads.ts'
 import type { Message } from '../../protocol/a2a.ts'
 import { describePart } from '../../protocol/part.ts'
-import { type Store, sql, type Transaction } from '../../store/store.ts'
-import { CHARACTERS_MAX, exchangeOf, type HistoryKey, type HistoryRow, MESSAGES_MAX } from './history.ts'
+import type { Store, Transaction } from '../../store/store.ts'
+import { hasSession } from '../sessions.ts'
+import { exchangeOf, type HistoryKey } from './history.ts'
 import type { BriefStep } from './make-brief.ts'
 
 /** The whole text in the prompt. Older messages beyond the limit are left out: they would crowd out the new work. */
@@ -44,35 +46,19 @@ export function earlierConversationStep({ store, keepsSessions }: EarlierConvers
   }
 }
 
-interface EarlierRow extends HistoryRow {
-  session_retried: number
-}
-
-/** The messages whose turn began, the oldest first, and whether a session of another host or backend is stored. */
-function* readEarlier({
-  conversationId,
-  messageId,
-}: HistoryKey): Transaction<{ rows: EarlierRow[]; hasOtherSession: boolean }> {
-  const rows = yield* sql<EarlierRow>(
-    `select id, envelope, reply, state, session_retried from messages
-     where conversation_id = $1 and n < (select o.n from messages o where o.id = $2)
-       and (state = 'done' or (state in ('canceled', 'dead') and begun = 1)) and replayed_as is null
-       and length(envelope) + coalesce(length(reply), 0) <= ${CHARACTERS_MAX}
-     order by n desc limit ${MESSAGES_MAX / 2}`,
-    [conversationId, messageId],
-  )
-  const sessions = yield* sql('select host from sessions where conversation_id = $1', [conversationId])
-  return { rows: rows.reverse(), hasOtherSession: sessions.length > 0 }
+/** The earlier messages, and whether a session of another host or backend is stored. */
+function* readEarlier(key: HistoryKey): Transaction<{ rows: EarlierMessage[]; hasOtherSession: boolean }> {
+  return { rows: yield* readBegun(key), hasOtherSession: yield* hasSession(key.conversationId) }
 }
 
 /** A turn that lost its session and was not answered could not say so; the next answer does. */
-function lostSinceLastAnswer(rows: readonly EarlierRow[]): boolean {
+function lostSinceLastAnswer(rows: readonly EarlierMessage[]): boolean {
   const answered = rows.findLastIndex(({ state }) => state === 'done')
   return rows.slice(answered + 1).some((row) => row.session_retried === 1)
 }
 
 /** One line for each message, the newest that fit. */
-function newestLines(rows: readonly EarlierRow[]): string[] {
+function newestLines(rows: readonly EarlierMessage[]): string[] {
   const lines = rows.flatMap(exchangeOf).map(toLine)
   const kept: string[] = []
   let bytes = 0

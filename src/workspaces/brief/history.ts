@@ -3,18 +3,24 @@
  * no query. It is what is stored, and what the client sent with this or an earlier message and is not stored: the
  * conversation began elsewhere.
  */
+import {
+  EARLIER_CHARACTERS_MAX,
+  EARLIER_MESSAGES_MAX,
+  type EarlierMessage,
+  readAnswered,
+  readUnansweredHistories,
+} from '../../inbox/brief-reads.ts'
 import type { Message, Part, Role } from '../../protocol/a2a.ts'
 import { type Envelope, restoreEnvelope } from '../../protocol/envelope.ts'
 import { isJsonObject } from '../../protocol/json.ts'
 import { readPart } from '../../protocol/part.ts'
 import { readReplyIfWhole } from '../../protocol/stored-reply.ts'
-import { type Store, sql, type Transaction } from '../../store/store.ts'
+import type { Store, Transaction } from '../../store/store.ts'
 import { type ClaimingTurn, joinHistory } from './claimed-history.ts'
 import type { BriefStep } from './make-brief.ts'
 
-export const MESSAGES_MAX = 20
-/** No model reads more, and reading more for each turn is slow. Older messages beyond the limit are left out. */
-export const CHARACTERS_MAX = 1_000_000
+/** A message and its reply are two. */
+const MESSAGES_MAX = 2 * EARLIER_MESSAGES_MAX
 
 /** The fields of a lease that the history depends on. */
 export interface HistoryKey {
@@ -39,47 +45,20 @@ export function historyStep({ store, usesHistory }: HistoryOptions): BriefStep<H
   }
 }
 
-export interface HistoryRow {
-  id: string
-  state: string
-  envelope: string
-  /** Null for a message that was not answered. */
-  reply: string | null
-}
-
 /**
  * The earlier messages of this conversation with their replies, the oldest first: those that were answered, and those
  * whose turn was cancelled. Of a message that failed only the history that came with it counts: each later turn would
  * fail at the message again.
  */
-function* storedTurns({ conversationId, messageId }: HistoryKey): Transaction<ClaimingTurn[]> {
-  const rows = yield* sql<HistoryRow>(
-    `select id, state, envelope, reply from messages
-     where conversation_id = $1 and n < (select o.n from messages o where o.id = $2)
-       and (state = 'done' or (state = 'canceled' and begun = 1))
-       and length(envelope) + coalesce(length(reply), 0) <= ${CHARACTERS_MAX}
-     order by n desc limit ${MESSAGES_MAX / 2}`,
-    [conversationId, messageId],
-  )
-  const turns = rows.reverse().map((row) => ({
-    exchange: exchangeOf(row),
-    claimed: claimedHistory(restoreEnvelope(row.envelope)),
-  }))
-  if (rows.length >= MESSAGES_MAX / 2) return turns
-  const unanswered = yield* sql<{ envelope: string }>(
-    `select envelope from messages
-     where conversation_id = $1 and n < (select o.n from messages o where o.id = $2)
-       and (state = 'dead' or (state = 'canceled' and begun = 0)) and envelope like '%"history"%'
-       and length(envelope) <= ${CHARACTERS_MAX}
-     order by n limit ${MESSAGES_MAX / 2}`,
-    [conversationId, messageId],
-  )
-  const claims = unanswered.map(({ envelope }) => ({
-    exchange: [],
-    claimed: claimedHistory(restoreEnvelope(envelope)),
-  }))
-  return [...claims, ...turns]
+function* storedTurns(key: HistoryKey): Transaction<ClaimingTurn[]> {
+  const answered = yield* readAnswered(key)
+  const turns = answered.map((row) => ({ exchange: exchangeOf(row), claimed: claimedIn(row.envelope) }))
+  if (answered.length >= EARLIER_MESSAGES_MAX) return turns
+  const unanswered = yield* readUnansweredHistories(key)
+  return [...unanswered.map((envelope) => ({ exchange: [], claimed: claimedIn(envelope) })), ...turns]
 }
+
+const claimedIn = (envelope: string): Message[] => claimedHistory(restoreEnvelope(envelope))
 
 /** In the place of a reply: some models refuse a history in which two messages of the user follow each other. */
 const MISSING_REPLIES: Readonly<Record<string, string>> = {
@@ -88,7 +67,12 @@ const MISSING_REPLIES: Readonly<Record<string, string>> = {
 }
 
 /** The message and its reply. */
-export function exchangeOf({ id, state, envelope, reply }: HistoryRow): readonly [Message, Message] {
+export function exchangeOf({
+  id,
+  state,
+  envelope,
+  reply,
+}: Omit<EarlierMessage, 'session_retried'>): readonly [Message, Message] {
   const parts = reply === null ? [{ text: MISSING_REPLIES[state] ?? '' }] : writtenParts(reply, { id, state })
   return [restoreEnvelope(envelope).message, { messageId: `${id}.reply`, role: 'ROLE_AGENT', parts }]
 }
@@ -146,7 +130,7 @@ function newestWithinLimit(history: readonly Message[]): Message[] {
   let characters = 0
   for (const message of history.toReversed()) {
     characters += JSON.stringify(message.parts).length
-    if (characters > CHARACTERS_MAX) break
+    if (characters > EARLIER_CHARACTERS_MAX) break
     kept.unshift(message)
   }
   return kept

@@ -5,9 +5,10 @@
  * attempt at a message is no further turn: a provider that fails must not use up the hour.
  */
 import type { Clock } from '../../clock.ts'
+import { countTurnsOfHour, type EndedTurn, listTurnsOfHour } from '../../inbox/brief-reads.ts'
 import type { Lease } from '../../inbox/worker.ts'
 import type { Brief } from '../../protocol/brief.ts'
-import { type Store, sql, type Transaction } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
 import { TURNS_PER_HOUR_DEFAULT } from '../workspace.ts'
 import type { BriefStep } from './make-brief.ts'
 
@@ -38,13 +39,13 @@ export function turnLimitStep({ store, clock, isMetered }: TurnLimitOptions): Br
     const limit = Number(given) || TURNS_PER_HOUR_DEFAULT
     const metered = { ...brief, options, metered: true }
     if (isFurtherAttempt(key)) return metered
-    const count = await store.read(() => countRecentTurns(key.workspaceId, limit))
+    const count = await store.read(() => countTurnsOfHour(key.workspaceId, limit))
     // No await between a read and its recordStart: two turns could otherwise both take the last place.
     if (count + (started.get(key.workspaceId)?.size ?? 0) < limit) {
       recordStart(started, key, clock.monotonicMs())
       return metered
     }
-    const ended = await store.read(() => listRecentTurns(key.workspaceId, limit))
+    const ended = await store.read(() => listTurnsOfHour(key.workspaceId, limit))
     const nowMs = clock.monotonicMs()
     pruneStarted(started, key.workspaceId, { ended, nowMs })
     const runningAges = [...(started.get(key.workspaceId)?.values() ?? [])].map((startMs) => nowMs - startMs)
@@ -86,7 +87,7 @@ function pruneStarted(
 ) {
   const turns = started.get(workspaceId)
   if (turns === undefined) return
-  for (const { id } of options.ended) turns.delete(id)
+  for (const { messageId } of options.ended) turns.delete(messageId)
   for (const [id, startMs] of turns) if (options.nowMs - startMs >= HOUR_MS) turns.delete(id)
   if (turns.size === 0) started.delete(workspaceId)
 }
@@ -95,32 +96,4 @@ function recordStart(started: StartedTurns, key: TurnKey, nowMs: number): void {
   const turns = started.get(key.workspaceId) ?? new Map<string, number>()
   turns.set(key.messageId, nowMs)
   started.set(key.workspaceId, turns)
-}
-
-interface EndedTurn {
-  /** Its message. */
-  readonly id: string
-  readonly ageMs: number
-}
-
-/** Of the messages whose first attempt ended in the last hour, that attempt. */
-const FIRST_ATTEMPTS = `from turn_usage u where u.workspace_id = $1 and u.ended_at > now_ms() - ${HOUR_MS}
-  and not exists (select 1 from turn_usage before where before.message_id = u.message_id and before.epoch < u.epoch)`
-
-/** Counts the ended turns of the last hour. That is nearly always enough to decide, and it loads no rows. */
-function* countRecentTurns(workspaceId: string, limit: number): Transaction<number> {
-  const [row] = yield* sql<{ turns: number }>(
-    `select count(*) as turns from (select 1 as turn ${FIRST_ATTEMPTS} limit $2) lately`,
-    [workspaceId, limit],
-  )
-  return row?.turns ?? 0
-}
-
-/** The latest ended turns of the last hour, at most as many as the limit. */
-function* listRecentTurns(workspaceId: string, limit: number): Transaction<EndedTurn[]> {
-  const rows = yield* sql<{ message_id: string; age: number }>(
-    `select u.message_id, now_ms() - u.ended_at as age ${FIRST_ATTEMPTS} order by u.ended_at desc limit $2`,
-    [workspaceId, limit],
-  )
-  return rows.map(({ message_id: id, age: ageMs }) => ({ id, ageMs }))
 }

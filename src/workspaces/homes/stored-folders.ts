@@ -3,6 +3,7 @@
  * or copied and a copy does not work in the folders of its original. Any other working folder is an absolute path.
  */
 import { isAbsolute, join, relative, sep } from 'node:path'
+import { withQueue } from '../../inbox/queue-rows.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
 import { WORK_FOLDER, workspaceFolder } from './homes.ts'
 
@@ -44,7 +45,7 @@ interface FolderSettings {
 
 function* listFolders(): Transaction<{ id: string; workingDir: string }[]> {
   const rows = yield* sql<{ id: string; settings: string }>(
-    'select w.id, w.settings from workspaces w join workspace_load l on l.workspace_id = w.id order by w.id',
+    `select w.id, w.settings from workspaces w where ${withQueue('w.id')} order by w.id`,
   )
   return rows.flatMap(({ id, settings }) => {
     const { workingDir } = JSON.parse(settings) as FolderSettings

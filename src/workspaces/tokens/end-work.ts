@@ -3,25 +3,18 @@
  * Runs in the transaction that revokes the token. Expiry and rotation are noticed when the work is due
  * (`inbox/deliver/push-configs.ts`, `schedules.ts`).
  */
-import { sql, type Transaction } from '../../store/store.ts'
+import { endPushesOfConversations, endPushesOfToken } from '../../inbox/push-ends.ts'
+import type { Transaction } from '../../store/store.ts'
 import { stopSchedules } from '../schedules.ts'
 
 const REVOKED = 'the token was revoked'
 
 export function* endWorkOf(tokenId: string): Transaction<void> {
-  yield* sql(
-    `update push_configs set state = 'failed', reason = $2, worker = null where token_id = $1 and state = 'active'`,
-    [tokenId, REVOKED],
-  )
+  yield* endPushesOfToken(tokenId, REVOKED)
   yield* stopSchedules({ column: 'token_id', value: tokenId }, 'the token that made it was revoked')
 }
 
 /** Of conversation tokens, which have no row: `grantOf` names them by their principal. */
 export function* endWorkOfConversations(workspaceId: string): Transaction<void> {
-  const prefix = `ws:${workspaceId}/`
-  yield* sql(
-    `update push_configs set state = 'failed', reason = $2, worker = null
-     where token_id is not null and substr(token_id, 1, ${prefix.length}) = $1 and state = 'active'`,
-    [prefix, REVOKED],
-  )
+  yield* endPushesOfConversations(workspaceId, REVOKED)
 }

@@ -1,14 +1,14 @@
 /** Notes for the next attempt, and outcomes that say more than their reply. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { readNotes } from '../../../src/inbox/brief-reads.ts'
 import type { LogEntry } from '../../../src/inbox/reception.ts'
 import type { Lease } from '../../../src/inbox/worker.ts'
-import { findNotes } from '../../../src/workspaces/brief/brief-maker.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { failure, type InboxHarness } from './harness.ts'
 
 export function noteTests(harness: InboxHarness): void {
-  const kept = (lease: Lease) => harness.store.read(() => findNotes(lease.messageId))
+  const kept = (lease: Lease) => harness.store.read(() => readNotes(lease.messageId))
 
   test('IN-10 the next attempt at a message gets its notes, the last value of each key, and no other message does', async () => {
     const id = await harness.workspace()
