@@ -24,6 +24,9 @@ export function* sql<R = Row>(text: string, values: readonly Value[] = []): Tran
   return rows as R[]
 }
 
+/** Runs a statement that a row's file made. */
+export const runStatement = <R = Row>({ text, values }: Statement): Transaction<R[]> => sql<R>(text, values)
+
 /** A statement for `together`. */
 export const statement = (text: string, values: readonly Value[] = []): Statement => ({ text, values })
 

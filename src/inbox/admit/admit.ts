@@ -17,6 +17,7 @@ import { meetByKey, meetOldChild } from '../delegate/old-child.ts'
 import type { WorkerDirective } from '../lease/directives.ts'
 import { recordChange } from '../read/event-log.ts'
 import type { Admitted, Letter } from '../reception.ts'
+import { insertAnswer, insertLeased, insertQueued } from '../rows/message.ts'
 import type { Directive } from '../worker.ts'
 import { dedupeOf, dedupeOfContent, keyOfContent } from './dedupe.ts'
 import {
@@ -25,7 +26,7 @@ import {
   companionStatements,
   conversationStatement,
   leaseOfLetter,
-  messageStatement,
+  newMessage,
   type Placement,
   type PreparedLetter,
   type TargetConversation,
@@ -145,15 +146,11 @@ function* insertMessage(prepared: PreparedLetter, placement: Placement): Transac
     waiting: claims ? 0 : 1,
     entries: [{ taskId, messageId, items: [{ t: 'status', state } as const] }],
   }
+  const row = newMessage(prepared, conversation, { id: messageId, taskId, begun: claimant?.hosted === true })
   yield* together([
     ...taskStatements(prepared.letter, placement, { taskId, state }),
     conversationStatement(prepared.letter, placement),
-    messageStatement(prepared, conversation, {
-      id: messageId,
-      taskId,
-      state: claims ? 'leased' : 'queued',
-      begun: claimant?.hosted === true,
-    }),
+    claims ? insertLeased(row) : insertQueued(row),
     ...budgetStatements(prepared, { messageId, taskId }),
     ...companionStatements(prepared.letter, taskId),
     ...recordChange(change),
@@ -173,7 +170,7 @@ function* admitAnswer(
   const id = prepared.letter.id ?? ulid()
   yield* together([
     statement('update conversations set last_n = $2 where id = $1', [conversation.id, conversation.n]),
-    messageStatement(prepared, conversation, { id, taskId: task.id, state: 'answer', begun: false }),
+    insertAnswer(newMessage(prepared, conversation, { id, taskId: task.id, begun: false })),
   ])
   yield* answerAsk(asked, id)
   const admitted = { taskId: task.id, contextId: task.context_id, duplicate: false }

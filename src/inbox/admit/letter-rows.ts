@@ -1,12 +1,12 @@
 /** The rows of an admitted letter (task, message, conversation) as statements, and its lease. */
 import { isInterrupted, type TaskState } from '../../protocol/a2a.ts'
-import { type Statement, statement, type Value } from '../../store/store.ts'
+import { type Statement, statement } from '../../store/store.ts'
 import type { Ancestry } from '../delegate/ancestry.ts'
 import { putStatement } from '../deliver/push-configs.ts'
 import { type Claimant, LEASE_MS } from '../lease/claim.ts'
 import type { Letter } from '../reception.ts'
+import { EXPIRY_MS, type NewMessage } from '../rows/message.ts'
 import { setTaskState } from '../settle/task-state.ts'
-import { EXPIRY_MS } from '../upkeep/expire.ts'
 import type { Lease } from '../worker.ts'
 
 /** A letter with everything computed that needs no database: the transaction is short and may run twice. */
@@ -75,53 +75,28 @@ export function companionStatements({ workspaceId, push, commitWith }: Letter, t
   return [...statements, putStatement({ ...push, workspaceId, config: { ...push.config, taskId }, afterSeq: 0 })]
 }
 
-// SQL texts of the hot path are built once: a new string must be hashed again to find its prepared statement.
-
-const messageInsertText = (settledAt: string, more = { columns: '', values: '' }): string =>
-  `insert into messages (id, workspace_id, conversation_id, task_id, n, dedupe, content_hash, idempotency_key,
-     envelope, sender, reply_to, state, admitted_at, ready_at, expires_at, settled_at, begun${more.columns})
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, now_ms(), now_ms(), now_ms() + $13, ${settledAt}, $14${more.values})`
-const INSERT_OPEN = messageInsertText('null')
-/** An answer is settled at once: the turn that receives it settles for both. */
-const INSERT_ANSWER = messageInsertText('now_ms()')
-const INSERT_CHILD = messageInsertText('null', {
-  columns: ', parent_id, root_id, parent_epoch, child_open, delegation',
-  values: ', $15, $16, $17, $18, $19',
-})
-
-export function messageStatement(
+export function newMessage(
   prepared: PreparedLetter,
   conversation: TargetConversation,
-  row: { id: string; taskId: string; state: 'queued' | 'leased' | 'answer'; begun: boolean },
-): Statement {
-  const { id, taskId, state, begun } = row
+  { id, taskId, begun }: { id: string; taskId: string; begun: boolean },
+): NewMessage {
   const { letter, key, dedupe, hash, envelopeText, ancestry } = prepared
-  const values = [
+  return {
     id,
-    letter.workspaceId,
-    conversation.id,
+    workspaceId: letter.workspaceId,
+    conversationId: conversation.id,
     taskId,
-    conversation.n,
+    n: conversation.n,
     dedupe,
-    hash,
-    key,
-    envelopeText,
-    JSON.stringify(letter.sender),
-    letter.replyTo === undefined ? null : JSON.stringify(letter.replyTo),
-    state,
-    Math.round(letter.expiresInMs ?? EXPIRY_MS),
-    begun ? 1 : 0,
-  ]
-  if (state === 'answer') return statement(INSERT_ANSWER, values)
-  return ancestry === undefined
-    ? statement(INSERT_OPEN, values)
-    : statement(INSERT_CHILD, [...values, ...childValues(ancestry)])
-}
-
-function childValues({ parentId, rootId, parentEpoch, envelope }: Ancestry): Value[] {
-  // A follow-up of a root message belongs to the tree and has no parent that waits for it.
-  const open = parentId === null ? 0 : 1
-  return [parentId, rootId, parentEpoch, open, JSON.stringify(envelope)]
+    contentHash: hash,
+    idempotencyKey: key,
+    envelope: envelopeText,
+    sender: JSON.stringify(letter.sender),
+    replyTo: letter.replyTo === undefined ? null : JSON.stringify(letter.replyTo),
+    expiresInMs: Math.round(letter.expiresInMs ?? EXPIRY_MS),
+    begun,
+    place: ancestry && { ...ancestry, delegation: JSON.stringify(ancestry.envelope) },
+  }
 }
 
 /** The budget of a message, if it has one: most have none, and then there is no statement. */
@@ -158,6 +133,8 @@ export function leaseOfLetter(
     sessionRetried: false,
   }
 }
+
+// SQL texts of the hot path are built once: a new string must be hashed again to find its prepared statement.
 
 const conversationInsertText = (leaseUntil: string, readyAt: string): string =>
   `insert into conversations (id, workspace_id, principal, context_id, last_n, lease_epoch, worker, lease_until, ready_at)

@@ -7,6 +7,7 @@ import { MoleculeError } from '../../errors.ts'
 import { sql, type Transaction } from '../../store/store.ts'
 import { topPrincipal } from '../read/principals.ts'
 import type { Letter } from '../reception.ts'
+import { IS_RUNNING, inStates } from '../rows/message.ts'
 
 /** Messages that may wait in one workspace; the next sender gets 429 with `Retry-After`. */
 const QUEUE_MESSAGES_MAX = 1000
@@ -28,10 +29,10 @@ export function* requireQueueShare({ workspaceId, principal }: Letter, waiting: 
 
 /** Reads only conversations in which a message waits or runs, each by its own index. */
 const COUNT_OWN = `select count(*) as own from conversations c
-  join messages m on m.conversation_id = c.id and m.n > c.settled_n and m.state = 'queued'
+  join messages m on m.conversation_id = c.id and m.n > c.settled_n and m.${inStates('queued')}
   where (c.principal = $2 or substr(c.principal, 1, length($3)) = $3) and c.id in (
     select r.id from conversations r where r.workspace_id = $1 and r.ready_at is not null
-    union all select l.conversation_id from messages l where l.state in ('leased', 'stopping') and l.workspace_id = $1)`
+    union all select l.conversation_id from messages l where l.${IS_RUNNING} and l.workspace_id = $1)`
 
 function queueFull(message: string): MoleculeError {
   return new MoleculeError('queue_full', message, { retryable: true, details: { retryAfterMs: QUEUE_RETRY_AFTER_MS } })

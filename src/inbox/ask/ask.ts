@@ -6,13 +6,15 @@
  * came waits in the queue behind the re-run.
  */
 import type { Part, TaskState } from '../../protocol/a2a.ts'
-import { sql, type Transaction, together } from '../../store/store.ts'
+import { runStatement, sql, type Transaction, together } from '../../store/store.ts'
 import type { WorkerDirective } from '../lease/directives.ts'
 import { LEASE_COLUMNS, type LeaseRow, toLeaseKey } from '../lease/lease-rows.ts'
 import { lockWorkspace } from '../lease/lock-workspace.ts'
 import { lockHeldTurn, type SuspendOutput, suspend, takeSlotBack } from '../lease/suspend.ts'
 import type { Answerer, AskDecision, Rule } from '../owners.ts'
 import { type LogItem, recordChange } from '../read/event-log.ts'
+import { inStates } from '../rows/message.ts'
+import { markAsked } from '../rows/message-updates.ts'
 import { setTaskState } from '../settle/task-state.ts'
 import { type Ask, type LeaseKey, type LeaseStanding, leaseId } from '../worker.ts'
 import { answererOfRule, useRule } from './rules.ts'
@@ -70,7 +72,7 @@ function* insertAsk(key: LeaseKey, given: Ask): Transaction<void> {
       given.timeoutMs ?? ASK_TIMEOUT_MS,
     ],
   )
-  yield* sql('update messages set asked = 1 where id = $1', [key.messageId])
+  yield* runStatement(markAsked(key.messageId))
 }
 
 /** The turn did not wait: its task and its slot stay as they are. */
@@ -103,7 +105,7 @@ interface OpenAskRow extends LeaseRow {
 
 const SELECT_OPEN = `select a.id, a.tool, a.subject, c.worker, ${LEASE_COLUMNS}
   from asks a join messages m on m.id = a.message_id join conversations c on c.id = m.conversation_id
-  where a.state = 'open' and c.lease_epoch = a.epoch and m.state = 'leased'`
+  where a.state = 'open' and c.lease_epoch = a.epoch and m.${inStates('leased')}`
 
 export function* openAskOf(taskId: string): Transaction<OpenAsk | undefined> {
   const [row] = yield* sql<OpenAskRow>(`${SELECT_OPEN} and a.task_id = $1`, [taskId])

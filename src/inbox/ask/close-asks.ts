@@ -1,5 +1,6 @@
 /** Ends the asks of a turn whose attempt is over. */
-import { sql, type Transaction } from '../../store/store.ts'
+import { runStatement, sql, type Transaction } from '../../store/store.ts'
+import { requeueAnswers } from '../rows/message.ts'
 
 /** The message has ended: open asks are void, and answers are used up. */
 export function* closeAsks(messageId: string): Transaction<void> {
@@ -12,11 +13,7 @@ export function* closeAsks(messageId: string): Transaction<void> {
  */
 export function* voidAsks(messageId: string): Transaction<number> {
   yield* closeAsks(messageId)
-  const answers = yield* sql(
-    `update messages set state = 'queued', settled_at = null, outcome = null where state = 'answer' and id in (
-       select answer_message_id from asks where message_id = $1 and state = 'answered') returning id`,
-    [messageId],
-  )
+  const answers = yield* runStatement(requeueAnswers(messageId))
   yield* sql(`update asks set state = 'void' where message_id = $1 and state = 'answered'`, [messageId])
   return answers.length
 }

@@ -10,6 +10,7 @@ import type { InboxContext } from '../context.ts'
 import { lockWorkspace } from '../lease/lock-workspace.ts'
 import type { Answerer, AskDecision, OwnersPage, PendingAsk, PendingAsks, Rule, RuleChoice } from '../owners.ts'
 import { recordChange } from '../read/event-log.ts'
+import { inStates } from '../rows/message.ts'
 import type { Directive } from '../worker.ts'
 import {
   type AskKey,
@@ -78,7 +79,7 @@ interface PendingAskRow {
 }
 
 const OPEN_ASKS = `from asks a join messages m on m.id = a.message_id join conversations c on c.id = m.conversation_id
-  where a.state = 'open' and a.tool is not null and c.lease_epoch = a.epoch and m.state = 'leased'
+  where a.state = 'open' and a.tool is not null and c.lease_epoch = a.epoch and m.${inStates('leased')}
     and (a.workspace_id = $1 or $1 = '') and (a.asked_at > $2 or (a.asked_at = $2 and a.message_id > $3))`
 
 const PAGE_OF_ASKS = `select a.id, a.message_id, a.epoch, a.workspace_id, a.task_id, a.tool, a.subject, a.asked_at,

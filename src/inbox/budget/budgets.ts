@@ -6,14 +6,16 @@
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import type { Brief } from '../../protocol/brief.ts'
 import { COST_USD_MAX, isBudget } from '../../protocol/delegation.ts'
-import { sql, type Transaction, together } from '../../store/store.ts'
+import { runStatement, sql, type Transaction, together } from '../../store/store.ts'
 import { type Spending, spendingText, usdText } from '../../usd.ts'
 import type { InboxContext } from '../context.ts'
 import { refreshReadiness } from '../lease/conversation-readiness.ts'
 import { lockWorkspace } from '../lease/lock-workspace.ts'
 import type { Answerer, BudgetAsk, Budgets, BudgetWait } from '../owners.ts'
-import { messagesOfTask } from '../read/task-messages.ts'
 import { DAY_MS } from '../read/usage.ts'
+import { inStates, type MessageState } from '../rows/message.ts'
+import { wakeMessage } from '../rows/message-updates.ts'
+import { messagesOfTask } from '../rows/task-messages.ts'
 import { cancel } from '../settle/cancel.ts'
 import { BUDGET_COLUMNS, type Budget, type BudgetRow, isSpent, readBudget } from './budget-rows.ts'
 import { type BudgetedTurn, holdTurn, logBudget, readBlockedTurn, spentText } from './check-budget.ts'
@@ -175,7 +177,7 @@ interface WaitRow {
   workspace_id: string
   budget_id: string
   budget_state: string | null
-  message_state: string | null
+  message_state: MessageState | null
   task_id: string | null
   conversation_id: string | null
 }
@@ -190,7 +192,7 @@ function* findAnsweredWaits(): Transaction<WaitRow[]> {
        m.conversation_id
      from budget_waits w left join budgets b on b.id = w.budget_id left join messages m on m.id = w.message_id
      where b.id is null or m.id is null or m.settled_at is not null
-       or (m.state = 'queued' and (b.state = 'open'
+       or (m.${inStates('queued')} and (b.state = 'open'
          or (b.state = 'stopped' and (b.day is null or w.since <= b.answered_at))))
      order by w.message_id limit ${WAITS_MAX}`,
   )
@@ -221,10 +223,7 @@ function* wake({
 }: WaitRow): Transaction<void> {
   yield* together([lockWorkspace(workspaceId)])
   yield* sql(FORGET_WAIT, [id])
-  const woken = yield* sql(
-    `update messages set ready_at = now_ms() where id = $1 and state = 'queued' and ready_at > now_ms() returning id`,
-    [id],
-  )
+  const woken = yield* runStatement(wakeMessage(id))
   if (woken.length > 0 && conversationId !== null) yield* together([refreshReadiness(conversationId)])
 }
 

@@ -19,7 +19,7 @@ import type { TraceContext } from '../../protocol/trace-context.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
 import { type Budget, budgetsOfMessage, leftOf } from '../budget/budget-rows.ts'
 import type { DelegatingConversation, Letter } from '../reception.ts'
-import { EXPIRY_MS } from '../upkeep/expire.ts'
+import { EXPIRY_MS, IS_RUNNING, type MessageState } from '../rows/message.ts'
 import type { LeaseKey } from '../worker.ts'
 import { readTree, refuseDelegation, roomInTree, type TreeRow, turnsMaxOf } from './tree.ts'
 
@@ -55,7 +55,7 @@ interface ParentRow {
   id: string
   task_id: string
   root_id: string | null
-  state: string
+  state: MessageState
   envelope: string
   delegation: string | null
   lease_epoch: number
@@ -68,7 +68,7 @@ const PARENT = `select m.id, m.task_id, m.root_id, m.state, m.envelope, m.delega
     now_ms() as now
   from messages m join conversations c on c.id = m.conversation_id where m.conversation_id = $1 and m.workspace_id = $2`
 
-const ENDED_STATES: Readonly<Record<string, ParentMessage['ended']>> = {
+const ENDED_STATES: Readonly<Partial<Record<MessageState, ParentMessage['ended']>>> = {
   dead: 'dead',
   stopping: 'canceled',
   canceled: 'canceled',
@@ -82,7 +82,7 @@ export function findParent(store: Store, parent: DelegatingConversation): Promis
 function* readParent(parent: DelegatingConversation): Transaction<ParentMessage | undefined> {
   const { conversationId, workspaceId } = parent
   const values = [conversationId, workspaceId]
-  const [running] = yield* sql<ParentRow>(`${PARENT} and m.state in ('leased', 'stopping')`, values)
+  const [running] = yield* sql<ParentRow>(`${PARENT} and m.${IS_RUNNING}`, values)
   // A process that outlives its turn: the last message of its conversation is the nearest to its parent.
   const [row] = running ? [running] : yield* sql<ParentRow>(`${PARENT} order by m.n desc limit 1`, values)
   if (row === undefined) return undefined

@@ -6,10 +6,12 @@
  * next sweep finds it again.
  */
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
-import { sql, type Transaction } from '../../store/store.ts'
+import { runStatement, sql, type Transaction } from '../../store/store.ts'
 import type { InboxContext } from '../context.ts'
-import { messagesOfTask } from '../read/task-messages.ts'
 import type { Letter } from '../reception.ts'
+import { IS_GIVEN_UP, inStates } from '../rows/message.ts'
+import { closeChild } from '../rows/message-updates.ts'
+import { messagesOfTask } from '../rows/task-messages.ts'
 import { cancel } from '../settle/cancel.ts'
 import type { Ancestry } from './ancestry.ts'
 import { readResult } from './result-letter.ts'
@@ -79,8 +81,8 @@ interface OrphanRow {
 function* findOrphans(): Transaction<OrphanRow[]> {
   return yield* sql<OrphanRow>(
     `select distinct m.task_id, m.workspace_id from messages m join messages p on p.id = m.parent_id
-     where m.child_open = 1 and m.settled_at is null and m.state <> 'stopping'
-       and p.state in ('stopping', 'canceled', 'dead') limit ${CHILDREN_MAX}`,
+     where m.child_open = 1 and m.settled_at is null and not m.${inStates('stopping')}
+       and p.${IS_GIVEN_UP} limit ${CHILDREN_MAX}`,
   )
 }
 
@@ -119,7 +121,7 @@ interface EndedRow {
 function* findEnded(): Transaction<EndedRow[]> {
   return yield* sql<EndedRow>(
     `select m.id, m.workspace_id,
-       case when p.state = 'done' and coalesce(m.read_epoch, 0) <> coalesce(p.settled_epoch, -1) then 1 else 0 end as due
+       case when p.${inStates('done')} and coalesce(m.read_epoch, 0) <> coalesce(p.settled_epoch, -1) then 1 else 0 end as due
      from messages m left join messages p on p.id = m.parent_id
      where m.child_open = 1 and m.settled_at is not null and (p.id is null or p.settled_at is not null)
        and not exists (select 1 from messages o where ${messagesOfTask('o', 'm.task_id')} and o.settled_at is null)
@@ -134,7 +136,7 @@ async function closeEnded({ store, log }: InboxContext, { report }: ChildrenOpti
     try {
       if (child.due === 1) await reportResult(child)
       // Closed after the report: a crash between the two repeats the report, which the key of its message makes one.
-      await store.write(() => sql('update messages set child_open = 0 where id = $1', [child.id]), child.workspace_id)
+      await store.write(() => runStatement(closeChild(child.id)), child.workspace_id)
       closed += 1
     } catch (thrown) {
       const err = toMoleculeError(thrown)

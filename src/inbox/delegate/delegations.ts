@@ -4,12 +4,13 @@
  * its slot; otherwise agents of one slot each that wait for one another would deadlock.
  */
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
-import { sql, statement, together } from '../../store/store.ts'
+import { sql, together } from '../../store/store.ts'
 import type { Admission } from '../admit/admit.ts'
 import type { InboxContext } from '../context.ts'
 import { lockWorkspace } from '../lease/lock-workspace.ts'
 import { recordChange } from '../read/event-log.ts'
 import type { DelegatingConversation, Letter } from '../reception.ts'
+import { markParent } from '../rows/message-updates.ts'
 import { type Inbox, type LeaseKey, leaseId } from '../worker.ts'
 import { type Ancestry, findParent, toChild, toOrphan } from './ancestry.ts'
 
@@ -88,7 +89,7 @@ async function logDelegation(
       const item = { t: 'delegated', taskId: child, workspace: target?.name ?? letter.workspaceId } as const
       yield* together([
         lockWorkspace(workspaceId),
-        statement('update messages set has_children = 1 where id = $1 and has_children is null', [messageId]),
+        markParent(messageId),
         ...recordChange({ workspaceId, entries: [{ taskId, messageId, items: [item] }] }),
       ])
     }, workspaceId)

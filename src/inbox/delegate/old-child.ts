@@ -4,9 +4,10 @@
  * every retry of a parent would run all of its children again. A delegation beyond those is new: an agent that asks the
  * same twice in one attempt gets two tasks. What an earlier attempt read, this one has not (`mark-read.ts`).
  */
-import { sql, type Transaction } from '../../store/store.ts'
+import { runStatement, sql, type Transaction } from '../../store/store.ts'
 import type { PreparedLetter } from '../admit/letter-rows.ts'
 import type { Admitted } from '../reception.ts'
+import { meetChild, meetChildByKey } from '../rows/message-updates.ts'
 import type { Ancestry } from './ancestry.ts'
 
 interface OldChildRow {
@@ -33,12 +34,7 @@ export function* meetOldChild(prepared: PreparedLetter, ancestry: Ancestry): Tra
   const met = old.find((row) => contextId === undefined || row.context_id === contextId)
   if (met === undefined) return undefined
   // The child gets the key of this call, so that a repeated call of this attempt attaches to it too.
-  yield* sql('update messages set parent_epoch = $2, child_open = 1, dedupe = $3, idempotency_key = $4 where id = $1', [
-    met.id,
-    parentEpoch,
-    dedupe,
-    key,
-  ])
+  yield* runStatement(meetChild(met.id, { parentEpoch, dedupe, key }))
   return { taskId: met.task_id, contextId: met.context_id, duplicate: true }
 }
 
@@ -46,8 +42,5 @@ export function* meetOldChild(prepared: PreparedLetter, ancestry: Ancestry): Tra
 export function* meetByKey({ letter, ancestry }: PreparedLetter, knownId: string): Transaction<void> {
   // The result of a child comes from no turn, and a repeated report of it asks for nothing.
   if (letter.parent === undefined || ancestry === undefined) return
-  yield* sql(
-    'update messages set parent_epoch = $3, child_open = 1 where id = $1 and parent_id = $2 and parent_epoch < $3',
-    [knownId, ancestry.parentId, ancestry.parentEpoch],
-  )
+  yield* runStatement(meetChildByKey(knownId, ancestry))
 }

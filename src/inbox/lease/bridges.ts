@@ -9,6 +9,7 @@ import { sql, statement, type Transaction, together } from '../../store/store.ts
 import { onAbort } from '../../wait.ts'
 import type { BridgeCall, Bridges } from '../bridges.ts'
 import type { InboxContext, KeepSessionOn } from '../context.ts'
+import { IS_RUNNING } from '../rows/message.ts'
 import { type Directive, type LeaseKey, leaseId } from '../worker.ts'
 import { findLeasesOf } from './lease-rows.ts'
 import { lockWorkspace } from './lock-workspace.ts'
@@ -166,7 +167,7 @@ function* freeLease(key: LeaseKey, worker: string): Transaction<void> {
   const [, [message]] = (yield* together([
     lockWorkspace(key.workspaceId),
     statement(
-      `select ${LOST_COLUMNS} from messages where id = $1 and state in ('leased', 'stopping') and exists
+      `select ${LOST_COLUMNS} from messages where id = $1 and ${IS_RUNNING} and exists
          (select 1 from conversations c where c.id = conversation_id and c.worker = $2 and c.lease_epoch = $3)`,
       [key.messageId, worker, key.epoch],
     ),

@@ -7,6 +7,7 @@ import { restoreEnvelope } from '../../protocol/envelope.ts'
 import type { Sender } from '../../protocol/request.ts'
 import { type Statement, sql, statement, type Transaction, together } from '../../store/store.ts'
 import { type LogItem, type NewLogEntry, recordChange } from '../read/event-log.ts'
+import { claimMessage } from '../rows/message.ts'
 import { setTaskState } from '../settle/task-state.ts'
 import type { Lease } from '../worker.ts'
 import { OLDEST_UNSETTLED_ID } from './conversation-readiness.ts'
@@ -121,10 +122,7 @@ export function claimHead(workspaceId: string, head: HeadRow, { worker, hosted }
   const epoch = head.lease_epoch + 1
   const writes = [
     statement(LEASE, [head.conversation_id, epoch, worker]),
-    statement(
-      `update messages set state = 'leased', begun = $2, leased_at = now_ms(), appended = 0, asked = 0 where id = $1`,
-      [head.id, hosted ? 1 : 0],
-    ),
+    claimMessage(head.id, hosted),
     setTaskState(head.task_id, 'TASK_STATE_WORKING'),
   ]
   return { lease: toLease(workspaceId, head, epoch), entry: startedEntry(head), writes }

@@ -5,6 +5,7 @@
 import type { Part } from '../../protocol/a2a.ts'
 import { restoreEnvelope } from '../../protocol/envelope.ts'
 import { sql, type Transaction } from '../../store/store.ts'
+import { IS_RUNNING, inStates } from '../rows/message.ts'
 import type { Directive } from '../worker.ts'
 import { LEASE_COLUMNS, type LeaseRow, toLeaseKey } from './lease-rows.ts'
 
@@ -27,19 +28,18 @@ interface AnswerRow extends TurnRow {
   envelope: string | null
 }
 
-// The queries name both states so that the planner uses the partial index on running messages.
 const RUNNING = 'from messages m join conversations c on c.id = m.conversation_id'
 
 export function* findDirectives(): Transaction<WorkerDirective[]> {
   const stopping = yield* sql<TurnRow>(
     `select c.worker, ${LEASE_COLUMNS} ${RUNNING}
-     where m.state in ('leased', 'stopping') and m.state = 'stopping' limit ${DIRECTIVES_MAX}`,
+     where m.${IS_RUNNING} and m.${inStates('stopping')} limit ${DIRECTIVES_MAX}`,
   )
   const answered = yield* sql<AnswerRow>(
     `select c.worker, ${LEASE_COLUMNS}, a.id as ask_id, a.state as ask_state, o.envelope ${RUNNING}
      join asks a on a.message_id = m.id and a.epoch = c.lease_epoch and a.state in ('answered', 'denied')
      left join messages o on o.id = a.answer_message_id
-     where m.state in ('leased', 'stopping') and m.state = 'leased' and m.asked = 1 limit ${DIRECTIVES_MAX}`,
+     where m.${IS_RUNNING} and m.${inStates('leased')} and m.asked = 1 limit ${DIRECTIVES_MAX}`,
   )
   return [
     ...stopping.map((row) => ({ worker: row.worker, directive: { type: 'stop', key: toLeaseKey(row) } as const })),

@@ -1,5 +1,6 @@
 /** Leases as rows: the columns that make a `LeaseKey`, and the leases of one worker. */
 import { sql, type Transaction } from '../../store/store.ts'
+import { IS_RUNNING } from '../rows/message.ts'
 import type { LeaseKey } from '../worker.ts'
 
 /** Leases read at a time; the next sweep or poll reads the rest. */
@@ -27,7 +28,7 @@ export const toLeaseKey = (row: LeaseRow): LeaseKey => ({
 export function* findLeasesOf(worker: string): Transaction<LeaseKey[]> {
   const rows = yield* sql<LeaseRow>(
     `select ${LEASE_COLUMNS} from messages m join conversations c on c.id = m.conversation_id
-     where m.state in ('leased', 'stopping') and c.worker = $1 order by c.lease_until limit ${LEASES_MAX}`,
+     where m.${IS_RUNNING} and c.worker = $1 order by c.lease_until limit ${LEASES_MAX}`,
     [worker],
   )
   return rows.map(toLeaseKey)

@@ -3,9 +3,11 @@
  * again, or is dead after too many losses. Open asks are void, and an answer that came goes back into the queue behind
  * it.
  */
-import { sql, type Transaction, together } from '../../store/store.ts'
+import { runStatement, type Transaction, together } from '../../store/store.ts'
 import { closeAsks, voidAsks } from '../ask/close-asks.ts'
 import { type LogItem, recordChange } from '../read/event-log.ts'
+import { closeLostStopped, type MessageState, returnLost, returnUnbegun } from '../rows/message.ts'
+import { countLoss } from '../rows/message-updates.ts'
 import { failTask } from '../settle/fail-task.ts'
 import { freeConversation } from './conversation-readiness.ts'
 
@@ -17,7 +19,7 @@ export interface LostMessage {
   workspace_id: string
   conversation_id: string
   task_id: string
-  state: string
+  state: MessageState
   losses: number
   suspended: number
   begun: number
@@ -37,25 +39,19 @@ export function* recordLoss(message: LostMessage): Transaction<LostTurn> {
   if (message.state === 'stopping') {
     // The task is cancelled. An answer that went back into the queue would start it again.
     yield* closeAsks(message.id)
-    yield* sql(
-      `update messages set state = 'canceled', outcome = 'stopped', suspended = 0, settled_at = now_ms() where id = $1`,
-      [message.id],
-    )
+    yield* runStatement(closeLostStopped(message.id))
     return { again: false, items: [], waiting: 0 }
   }
   const requeued = yield* voidAsks(message.id)
   if (message.begun === 0) {
-    yield* sql(`update messages set state = 'queued', suspended = 0 where id = $1`, [message.id])
+    yield* runStatement(returnUnbegun(message.id))
     return { again: true, items: [], waiting: requeued }
   }
   if (message.losses + 1 < LOSSES_MAX) {
-    yield* sql(
-      `update messages set state = 'queued', losses = losses + 1, interrupted = 1, suspended = 0 where id = $1`,
-      [message.id],
-    )
+    yield* runStatement(returnLost(message.id))
     return { again: true, items: [], waiting: requeued }
   }
-  yield* sql('update messages set losses = losses + 1, suspended = 0 where id = $1', [message.id])
+  yield* runStatement(countLoss(message.id))
   const text = `the worker was lost ${LOSSES_MAX} times while running this message`
   const { ended, items } = yield* failTask(message.task_id, { code: 'worker_lost', message: text })
   // The lost message itself did not wait; the other messages of its task did.

@@ -3,6 +3,7 @@
  * the process is gone, so they need not run out first. Each lost turn is recorded and its message runs again.
  */
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
+import { IS_RUNNING } from '../rows/message.ts'
 import { lockWorkspace } from './lock-workspace.ts'
 import { freeLost, LOST_COLUMNS, type LostMessage, recordLoss } from './lost-turn.ts'
 
@@ -11,7 +12,7 @@ export function* recoverLeases(host: string): Transaction<number> {
   const workers = `${host}.%`
   const held = yield* sql<{ id: string; workspace_id: string }>(
     `select c.id, c.workspace_id from messages m join conversations c on c.id = m.conversation_id
-     where m.state in ('leased', 'stopping') and c.worker like $1 order by c.workspace_id, c.id`,
+     where m.${IS_RUNNING} and c.worker like $1 order by c.workspace_id, c.id`,
     [workers],
   )
   let lost = 0
@@ -20,7 +21,7 @@ export function* recoverLeases(host: string): Transaction<number> {
       lockWorkspace(workspaceId),
       // Read again under the lock: another node may have taken over since.
       statement(
-        `select ${LOST_COLUMNS} from messages where conversation_id = $1 and state in ('leased', 'stopping')
+        `select ${LOST_COLUMNS} from messages where conversation_id = $1 and ${IS_RUNNING}
          and exists (select 1 from conversations c where c.id = $1 and c.worker like $2)`,
         [id, workers],
       ),

@@ -3,8 +3,10 @@
  * its slot. Otherwise agents that wait for each other would deadlock on their slots. When the wait ends, the turn takes
  * a slot back, over the limit if need be.
  */
-import { sql, statement, type Transaction, together } from '../../store/store.ts'
+import { sql, type Transaction, together } from '../../store/store.ts'
 import { recordChange } from '../read/event-log.ts'
+import { IS_RUNNING, type MessageState } from '../rows/message.ts'
+import { setSuspended } from '../rows/message-updates.ts'
 import type { LeaseKey, LeaseStanding } from '../worker.ts'
 import { claimOldest, type NextClaim } from './claim.ts'
 
@@ -12,7 +14,7 @@ import { claimOldest, type NextClaim } from './claim.ts'
 const SUSPENDED_MAX = 8
 
 export interface HeldTurn {
-  state: string
+  state: MessageState
   suspended: number
   worker: string
   hosted: number
@@ -27,9 +29,9 @@ export function* lockHeldTurn(key: LeaseKey): Transaction<HeldTurn | undefined> 
     'select hosted, slots, running, suspended from workspace_load where workspace_id = $1 /*for update*/',
     [key.workspaceId],
   )
-  const [row] = yield* sql<{ state: string; suspended: number; worker: string }>(
+  const [row] = yield* sql<{ state: MessageState; suspended: number; worker: string }>(
     `select m.state, m.suspended, c.worker from messages m join conversations c on c.id = m.conversation_id
-     where m.id = $1 and c.lease_epoch = $2 and m.state in ('leased', 'stopping')`,
+     where m.id = $1 and c.lease_epoch = $2 and m.${IS_RUNNING}`,
     [key.messageId, key.epoch],
   )
   if (row === undefined || load === undefined) return undefined
@@ -58,8 +60,7 @@ export function* suspend(key: LeaseKey, accepts: (workerId: string) => boolean):
     waiting: claim === undefined ? 0 : -1,
     entries: claim === undefined ? [] : [claim.entry],
   }
-  const own = statement('update messages set suspended = 1 where id = $1', [key.messageId])
-  yield* together([own, ...(claim?.writes ?? []), ...recordChange(change)])
+  yield* together([setSuspended(key.messageId, true), ...(claim?.writes ?? []), ...recordChange(change)])
   return { answer: 'held', next: claim && { worker: message.worker, claim } }
 }
 
@@ -73,7 +74,7 @@ export function* resume(key: LeaseKey): Transaction<LeaseStanding> {
 export function* takeSlotBack(key: LeaseKey, { suspended }: HeldTurn): Transaction<void> {
   if (suspended === 0) return
   yield* together([
-    statement('update messages set suspended = 0 where id = $1', [key.messageId]),
+    setSuspended(key.messageId, false),
     ...recordChange({ workspaceId: key.workspaceId, running: 1, suspended: -1 }),
   ])
 }

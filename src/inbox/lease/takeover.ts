@@ -4,6 +4,7 @@
  */
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
 import { recordChange } from '../read/event-log.ts'
+import { IS_RUNNING, inStates, type MessageState } from '../rows/message.ts'
 import { type Claim, claimHead, type HeadRow, selectHead } from './claim.ts'
 import { lockWorkspace } from './lock-workspace.ts'
 import { freeLost, LOST_COLUMNS, type LostMessage, recordLoss } from './lost-turn.ts'
@@ -25,7 +26,7 @@ interface LapsedRow {
   conversation_id: string
   hosted: number
   worker: string
-  state: string
+  state: MessageState
 }
 
 /**
@@ -37,8 +38,8 @@ export function* findLapsed(named: readonly string[]): Transaction<LapsedLease[]
   const rows = yield* sql<LapsedRow>(
     `select c.workspace_id, c.id as conversation_id, l.hosted, c.worker, m.state from messages m
      join conversations c on c.id = m.conversation_id join workspace_load l on l.workspace_id = c.workspace_id
-     where m.state in ('leased', 'stopping') and c.worker is not null and c.lease_until < now_ms()
-     and (m.state = 'stopping' or (l.paused = 0 and (l.hosted = 1 or c.workspace_id in (${ours}))))
+     where m.${IS_RUNNING} and c.worker is not null and c.lease_until < now_ms()
+     and (m.${inStates('stopping')} or (l.paused = 0 and (l.hosted = 1 or c.workspace_id in (${ours}))))
      order by c.lease_until limit ${LAPSED_MAX}`,
     named,
   )
@@ -92,9 +93,7 @@ function* lockLapsed({
       'select id from conversations where id = $1 and worker is not null and lease_until < now_ms() /*for update*/',
       [conversationId],
     ),
-    statement(`select ${LOST_COLUMNS} from messages where conversation_id = $1 and state in ('leased', 'stopping')`, [
-      conversationId,
-    ]),
+    statement(`select ${LOST_COLUMNS} from messages where conversation_id = $1 and ${IS_RUNNING}`, [conversationId]),
     selectHead(conversationId),
   ])) as unknown as [unknown, object[], LostMessage[], HeadRow[]]
   return lapsed === undefined || message === undefined || head === undefined ? undefined : { message, head }

@@ -4,11 +4,13 @@
  * the workspace admits nothing, and every call of its workers is stale.
  */
 import { MoleculeError } from '../../errors.ts'
-import { sql, statement, type Transaction, together } from '../../store/store.ts'
+import { runStatement, sql, statement, type Transaction, together } from '../../store/store.ts'
 import type { InboxContext } from '../context.ts'
 import type { WorkspaceQueues } from '../queues.ts'
 import { type NewLogEntry, recordChange } from '../read/event-log.ts'
-import { messagesOfTask } from '../read/task-messages.ts'
+import { cancelRunningOf, cancelWaitingOf, IS_RUNNING, inStates } from '../rows/message.ts'
+import { discardDeadLettersOf, wakeMessagesOf } from '../rows/message-updates.ts'
+import { messagesOfTask } from '../rows/task-messages.ts'
 import { type CanceledTask, cancel } from '../settle/cancel.ts'
 import { failTask } from '../settle/fail-task.ts'
 import type { Failure, LeaseKey } from '../worker.ts'
@@ -76,8 +78,8 @@ function* pause(workspaceId: string, now: boolean): Transaction<RunningTurn[]> {
 function* cancelRunning(workspaceId: string): Transaction<(CanceledTask & { readonly taskId: string })[]> {
   yield* setPaused(workspaceId, 1)
   const rows = yield* sql<{ task_id: string }>(
-    `select distinct m.task_id from messages m where m.workspace_id = $1 and m.state in ('leased', 'stopping')
-     and m.state = 'leased' order by m.task_id`,
+    `select distinct m.task_id from messages m where m.workspace_id = $1 and m.${IS_RUNNING}
+     and m.${inStates('leased')} order by m.task_id`,
     [workspaceId],
   )
   const canceled: (CanceledTask & { readonly taskId: string })[] = []
@@ -104,11 +106,7 @@ const FAILED_OFTEN = `outcome = 'retry' and parks = 0 and failures >= 4`
 /** The messages of the condition that wait for a time are ready now. */
 function* wake(workspaceId: string, condition: string): Transaction<void> {
   yield* together([lockWorkspace(workspaceId)])
-  const woken = yield* sql<{ conversation_id: string }>(
-    `update messages set ready_at = now_ms() where workspace_id = $1 and state = 'queued' and ${condition}
-       and ready_at > now_ms() returning conversation_id`,
-    [workspaceId],
-  )
+  const woken = yield* runStatement<{ conversation_id: string }>(wakeMessagesOf(workspaceId, condition))
   yield* together([...new Set(woken.map(({ conversation_id: id }) => id))].sort().map(refreshReadiness))
 }
 
@@ -131,23 +129,16 @@ function* end(
   }
   yield* together([
     ...recordChange({ workspaceId, entries }),
+    cancelWaitingOf(workspaceId),
+    cancelRunningOf(workspaceId),
+    discardDeadLettersOf(workspaceId),
     ...CLEANUP_STATEMENTS.map((text) => statement(text, [workspaceId])),
   ])
   return { running, taskIds: open.map(({ id }) => id) }
 }
 
-/** Two statements, for waiting and for running messages, because each of them has its own partial index. */
-const cancelAll = (open: string): string =>
-  `update messages set state = 'canceled', outcome = 'stopped', settled_at = now_ms() where workspace_id = $1 and ${open}`
-
-/**
- * Dead letters are discarded, because no person can list them any more. A raised epoch makes every later call stale.
- */
+/** A raised epoch makes every later call stale. */
 const CLEANUP_STATEMENTS: readonly string[] = [
-  cancelAll(`state = 'queued'`),
-  cancelAll(`state in ('leased', 'stopping')`),
-  `update messages set discarded_at = now_ms()
-   where workspace_id = $1 and state = 'dead' and replayed_as is null and discarded_at is null`,
   `update asks set state = 'void' where workspace_id = $1 and state = 'open'`,
   `update conversations set worker = null, lease_until = null, ready_at = null, lease_epoch = lease_epoch + 1
    where id in (select t.conversation_id from tasks t where t.workspace_id = $1)`,
@@ -159,7 +150,7 @@ const CLEANUP_STATEMENTS: readonly string[] = [
 function* findRunning(workspaceId: string): Transaction<RunningTurn[]> {
   const rows = yield* sql<LeaseRow & { worker: string }>(
     `select c.worker, ${LEASE_COLUMNS} from messages m join conversations c on c.id = m.conversation_id
-     where m.workspace_id = $1 and m.state in ('leased', 'stopping') and c.worker is not null`,
+     where m.workspace_id = $1 and m.${IS_RUNNING} and c.worker is not null`,
     [workspaceId],
   )
   return rows.map((row) => ({ worker: row.worker, key: toLeaseKey(row) }))

@@ -14,6 +14,8 @@ import type { Children } from '../delegate/children.ts'
 import type { Delegations } from '../delegate/delegations.ts'
 import { markRead } from '../delegate/mark-read.ts'
 import type { FollowOptions, Letter, LogEntry, Reception } from '../reception.ts'
+import { IS_RUNNING } from '../rows/message.ts'
+import { messagesOfTask } from '../rows/task-messages.ts'
 import { cancel } from '../settle/cancel.ts'
 import type { StatusMessage } from '../settle/status-message.ts'
 import type { TaskResult } from '../settle/task-state.ts'
@@ -21,7 +23,6 @@ import type { Directive } from '../worker.ts'
 import { readLog } from './event-log.ts'
 import { createLogWire, readStreamedReply, type StreamedReply, toWholeReplies } from './log-wire.ts'
 import { listTasks } from './task-list.ts'
-import { messagesOfTask } from './task-messages.ts'
 import {
   findTask,
   readArtifact,
@@ -263,7 +264,7 @@ function* whyNotStarting(
   const reason = yield* whyStopped(workspaceId, () => workerQueues.serves(workspaceId))
   if (reason === undefined) return undefined
   const running = yield* sql(
-    `select 1 as running from messages m where ${messagesOfTask('m', '$1')} and m.state in ('leased', 'stopping') limit 1`,
+    `select 1 as running from messages m where ${messagesOfTask('m', '$1')} and m.${IS_RUNNING} limit 1`,
     [id],
   )
   return running.length === 0 ? reason : undefined

@@ -13,6 +13,7 @@ import { truncate } from '../../truncate.ts'
 import { dedupeRange } from '../admit/dedupe.ts'
 import { budgetsOfMessage } from '../budget/budget-rows.ts'
 import type { Stories, Story, StoryBudget, StoryDelivery, StoryQuery } from '../readers.ts'
+import { laterMessagesOfTask } from '../rows/task-messages.ts'
 import type { StatusMessage } from '../settle/status-message.ts'
 import type { LogItem } from './event-log.ts'
 import { coversPrincipal } from './principals.ts'
@@ -25,7 +26,6 @@ import {
   storySteps,
   writeStoryCursor,
 } from './story-steps.ts'
-import { laterMessagesOfTask } from './task-messages.ts'
 import { findTree, listTrees, toStoryBudget } from './task-trees.ts'
 
 export function createStories(store: Store): Stories {

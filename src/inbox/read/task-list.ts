@@ -7,8 +7,8 @@ import { isReplyDamaged } from '../../protocol/stored-reply.ts'
 import { PAGE_BYTES_MAX } from '../../store/page-budget.ts'
 import { sql, type Transaction, type Value } from '../../store/store.ts'
 import type { TaskPage, TaskQuery, TaskView } from '../reception.ts'
+import { messagesOfTask } from '../rows/task-messages.ts'
 import { principalCondition } from './principals.ts'
-import { messagesOfTask } from './task-messages.ts'
 import { readTask } from './tasks.ts'
 
 /**

@@ -1,19 +1,8 @@
-/**
- * Which messages belong to a task. The message that opened it has the task's id and is found by its primary key. Only
- * later messages are in an index: most tasks have a single message, and every message pays for every index.
- */
+/** The first words of messages, for lists. */
 import { restoreEnvelope } from '../../protocol/envelope.ts'
 import { textOf } from '../../protocol/part.ts'
 import { sql, type Transaction } from '../../store/store.ts'
 import { truncate } from '../../truncate.ts'
-
-/** An SQL condition, for a table or alias of messages and an expression for the task's id. */
-export const messagesOfTask = (messages: string, taskId: string): string =>
-  `(${messages}.id = ${taskId} or ${laterMessagesOfTask(messages, taskId)})`
-
-/** The same without the message that opened the task. */
-export const laterMessagesOfTask = (messages: string, taskId: string): string =>
-  `(${messages}.task_id = ${taskId} and ${messages}.task_id <> ${messages}.id)`
 
 const TEXT_CHARACTERS = 120
 

@@ -14,11 +14,11 @@ import { readReply, type StoredReply } from '../../protocol/stored-reply.ts'
 import { PAGE_BYTES_MAX } from '../../store/page-budget.ts'
 import { sql, type Transaction } from '../../store/store.ts'
 import type { TaskSnapshot, TaskView } from '../reception.ts'
+import { messagesOfTask } from '../rows/task-messages.ts'
 import { type StatusMessage, type TaskIds, toAgentMessage } from '../settle/status-message.ts'
 import { replyArtifactId } from './log-wire.ts'
 import { partialArtifacts } from './partial-artifacts.ts'
 import { coversPrincipal } from './principals.ts'
-import { messagesOfTask } from './task-messages.ts'
 import { whyWaiting } from './why-waiting.ts'
 
 export interface StoredTaskRow {

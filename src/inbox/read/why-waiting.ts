@@ -3,12 +3,13 @@ import { formatWait } from '../../duration.ts'
 import { sql, type Transaction } from '../../store/store.ts'
 import { OLDEST_UNSETTLED_ID } from '../lease/conversation-readiness.ts'
 import { whyOffline } from '../offline.ts'
+import type { MessageState } from '../rows/message.ts'
 import type { StatusMessage } from '../settle/status-message.ts'
 
 interface HeadRow {
   id: string
   task_id: string
-  state: string
+  state: MessageState
   in_ms: number
   parks: number
   /** Says why it was parked, if it was. */

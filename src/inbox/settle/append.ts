@@ -6,11 +6,13 @@ import { sql, statement, type Transaction, together } from '../../store/store.ts
 import { LEASE_MS } from '../lease/claim.ts'
 import { lockWorkspace } from '../lease/lock-workspace.ts'
 import { type LogItem, recordChange } from '../read/event-log.ts'
+import { isRunning, type MessageState } from '../rows/message.ts'
+import { storeAppended } from '../rows/message-updates.ts'
 import type { LeaseKey, LeaseStanding, NumberedEvents, RenewedStanding } from '../worker.ts'
 
 interface HeldRow {
   lease_epoch: number
-  state: string
+  state: MessageState
   task_id: string
   appended: number
   begun: number
@@ -40,7 +42,7 @@ export function* append(key: LeaseKey, numbered: NumberedEvents): Transaction<Le
 function* storeItems(key: LeaseKey, { task_id, appended }: HeldRow, items: readonly LogItem[]): Transaction<void> {
   const entries = [{ taskId: task_id, messageId: key.messageId, items }]
   yield* together([
-    statement('update messages set begun = 1, appended = $2 where id = $1', [key.messageId, appended]),
+    storeAppended(key.messageId, appended),
     ...(items.length === 0 ? [] : recordChange({ workspaceId: key.workspaceId, entries })),
   ])
 }
@@ -77,7 +79,7 @@ function* lockHeldRow(key: LeaseKey): Transaction<HeldRow | undefined> {
       [key.messageId],
     ),
   ])) as unknown as [unknown, HeldRow[]]
-  const current = held?.lease_epoch === key.epoch && (held.state === 'leased' || held.state === 'stopping')
+  const current = held?.lease_epoch === key.epoch && isRunning(held.state)
   return current ? held : undefined
 }
 

@@ -6,14 +6,16 @@
 import { MoleculeError } from '../../errors.ts'
 import { isFinal } from '../../protocol/a2a.ts'
 import { writeReply } from '../../protocol/stored-reply.ts'
-import { sql, type Transaction, together } from '../../store/store.ts'
+import { runStatement, sql, type Transaction, together } from '../../store/store.ts'
 import { refreshReadiness } from '../lease/conversation-readiness.ts'
 import { LEASE_COLUMNS, type LeaseRow, toLeaseKey } from '../lease/lease-rows.ts'
 import { lockWorkspace } from '../lease/lock-workspace.ts'
 import { type LogItem, recordChange } from '../read/event-log.ts'
-import { messagesOfTask } from '../read/task-messages.ts'
 import { findTask, taskNotFound } from '../read/tasks.ts'
 import type { TaskView } from '../reception.ts'
+import { cancelQueued, inStates, stopMessage } from '../rows/message.ts'
+import { closeChildrenIn } from '../rows/message-updates.ts'
+import { messagesOfTask } from '../rows/task-messages.ts'
 import type { LeaseKey } from '../worker.ts'
 import { partialReplyOf, type StoppedTurn } from './partial-reply.ts'
 import type { StatusMessage } from './status-message.ts'
@@ -35,22 +37,18 @@ export function* cancel(taskId: string, view: TaskView, status?: StatusMessage):
   if (isFinal(task.state)) {
     throw new MoleculeError('not_cancelable', `task ${taskId} has ended already (${task.state})`)
   }
-  const queued = yield* sql<{ id: string }>(
-    `update messages set state = 'canceled', outcome = 'stopped', settled_at = now_ms()
-     where ${messagesOfTask('messages', '$1')} and state = 'queued' returning id`,
-    [taskId],
-  )
+  const queued = yield* runStatement<{ id: string }>(cancelQueued(taskId))
   const [running] = yield* sql<LeaseRow & { worker: string; appended: number }>(
     `select c.worker, m.appended, ${LEASE_COLUMNS} from messages m join conversations c on c.id = m.conversation_id
-     where ${messagesOfTask('m', '$1')} and m.state = 'leased'`,
+     where ${messagesOfTask('m', '$1')} and m.${inStates('leased')}`,
     [taskId],
   )
-  const partial = running === undefined ? [] : yield* stopMessage(running)
+  const partial = running === undefined ? [] : yield* stopTurn(running)
   const messageId = running?.message_id ?? queued[0]?.id ?? (yield* lastMessage(taskId))
   const items: LogItem[] = [...partial, { t: 'status', state: 'TASK_STATE_CANCELED', ...status }]
   const entries = [{ taskId, messageId, items }]
   // An agent that cancels its own delegation needs no message about it.
-  if (view.principal === task.principal) yield* sql(FORGET_CHILDREN, [taskId])
+  if (view.principal === task.principal) yield* runStatement(closeChildrenIn(taskId))
   yield* together([
     setTaskState(taskId, 'TASK_STATE_CANCELED', status),
     ...(queued.length > 0 ? [refreshReadiness(task.conversation_id)] : []),
@@ -61,14 +59,12 @@ export function* cancel(taskId: string, view: TaskView, status?: StatusMessage):
 }
 
 /** Returns what the log says of the text that is kept. */
-function* stopMessage(turn: StoppedTurn): Transaction<LogItem[]> {
+function* stopTurn(turn: StoppedTurn): Transaction<LogItem[]> {
   const reply = yield* partialReplyOf(turn)
   const stored = reply === undefined ? null : writeReply(reply)
-  yield* sql(`update messages set state = 'stopping', reply = $2 where id = $1`, [turn.message_id, stored])
+  yield* runStatement(stopMessage(turn.message_id, stored))
   return reply === undefined ? [] : [{ t: 'reply', partial: true }]
 }
-
-const FORGET_CHILDREN = `update messages set child_open = 0 where ${messagesOfTask('messages', '$1')} and child_open = 1`
 
 function* lastMessage(taskId: string): Transaction<string> {
   const [row] = yield* sql<{ id: string }>(

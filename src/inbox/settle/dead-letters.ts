@@ -7,13 +7,14 @@ import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
 import { restoreEnvelope } from '../../protocol/envelope.ts'
 import { readTimeCursor, type TimeCursor, withinPage, writeTimeCursor } from '../../store/page-budget.ts'
-import { sql, type Transaction, together } from '../../store/store.ts'
+import { runStatement, sql, type Transaction, together } from '../../store/store.ts'
 import type { InboxContext } from '../context.ts'
 import { lockWorkspace } from '../lease/lock-workspace.ts'
 import type { DeadLetter, DeadLetters, OwnersPage } from '../owners.ts'
 import { addNote } from '../read/activity.ts'
 import { recordChange } from '../read/event-log.ts'
-import { EXPIRY_MS } from '../upkeep/expire.ts'
+import { inStates, insertReplay, type MessageState } from '../rows/message.ts'
+import { discardDeadLetter, markReplayed } from '../rows/message-updates.ts'
 import type { StatusMessage } from './status-message.ts'
 
 /** Rows of a page. */
@@ -53,7 +54,7 @@ const PAGE_OF_DEAD_LETTERS = `select m.id, m.task_id, t.context_id, t.principal,
     m.losses, m.settled_at, t.status_message
   from (${withinPage(
     `select d.id, d.settled_at, octet_length(d.envelope) as bytes from messages d
-     where d.workspace_id = $1 and d.state = 'dead' and d.replayed_as is null and d.discarded_at is null
+     where d.workspace_id = $1 and d.${inStates('dead')} and d.replayed_as is null and d.discarded_at is null
        and (d.settled_at < $2 or (d.settled_at = $2 and d.id < $3))
      order by d.settled_at desc, d.id desc limit ${LIST_MAX}`,
     'p.settled_at desc, p.id desc',
@@ -71,7 +72,7 @@ function* listDeadLetters(workspaceId: string, after: string | undefined): Trans
 
 function* hasOlder(workspaceId: string, { atMs, id }: TimeCursor): Transaction<boolean> {
   const rows = yield* sql(
-    `select id from messages where workspace_id = $1 and state = 'dead' and replayed_as is null
+    `select id from messages where workspace_id = $1 and ${inStates('dead')} and replayed_as is null
        and discarded_at is null and (settled_at < $2 or (settled_at = $2 and id < $3)) limit 1`,
     [workspaceId, atMs, id],
   )
@@ -101,7 +102,7 @@ interface ReplayRow {
   conversation_id: string
   context_id: string
   principal: string
-  state: string
+  state: MessageState
   dedupe: Uint8Array
   replayed_as: string | null
 }
@@ -137,37 +138,21 @@ function* replay(workspaceId: string, messageId: string): Transaction<string> {
 /** Removes a dead letter from the list without another run. The note tells live readers that the list has changed. */
 function* discard(workspaceId: string, messageId: string): Transaction<void> {
   const [dead] = yield* sql<{ discarded_at: number | null }>(
-    `select discarded_at from messages where id = $1 and workspace_id = $2 and state = 'dead'`,
+    `select discarded_at from messages where id = $1 and workspace_id = $2 and ${inStates('dead')}`,
     [messageId, workspaceId],
   )
   if (dead === undefined) throw notDead(messageId)
   if (dead.discarded_at !== null) return
-  yield* sql('update messages set discarded_at = now_ms() where id = $1', [messageId])
+  yield* runStatement(discardDeadLetter(messageId))
   yield* addNote(workspaceId, { type: 'discarded', text: `the dead letter ${messageId} was discarded`, by: 'owner' })
 }
 
 const notDead = (messageId: string) => new MoleculeError('not_found', `there is no dead letter ${messageId}`)
 
-/**
- * Copies the message to `to`, the message that opens the new task. The sender's key moves with it: a client that
- * retries gets the replay, not the failure. A delegation keeps its place below a parent that has not failed; below
- * another it would be cancelled at once, so its replay begins a tree of its own.
- */
+/** Copies the message to `to`. The sender's key moves with it: a client that retries gets the replay, not the failure. */
 function* copyMessage({ from, to, dedupe }: { from: string; to: string; dedupe: Uint8Array }): Transaction<void> {
   const unusedKey = createHash('sha256').update(from).digest().subarray(0, 16)
-  yield* sql('update messages set replayed_as = $2, dedupe = $3 where id = $1', [from, to, unusedKey])
-  yield* sql(
-    `insert into messages (id, workspace_id, conversation_id, task_id, n, dedupe, content_hash, idempotency_key,
-       envelope, sender, reply_to, replay_of, state, admitted_at, ready_at, expires_at, parent_id, root_id,
-       parent_epoch, child_open, delegation)
-     select $2, m.workspace_id, m.conversation_id, $2, c.last_n + 1, $3, m.content_hash, m.idempotency_key,
-       m.envelope, m.sender, m.reply_to, m.id, 'queued', now_ms(), now_ms(), now_ms() + ${EXPIRY_MS},
-       p.id, case when p.id is not null then m.root_id end, case when p.id is not null then m.parent_epoch end,
-       case when p.id is not null then 1 end, case when p.id is not null then m.delegation end
-     from messages m join conversations c on c.id = m.conversation_id
-     left join messages p on p.id = m.parent_id and p.state not in ('stopping', 'canceled', 'dead') where m.id = $1`,
-    [from, to, dedupe],
-  )
+  yield* together([markReplayed(from, to, unusedKey), insertReplay({ from, to, dedupe })])
   // Without its budget the replay could cost any amount. What the failed attempts cost is not counted again.
   yield* sql(
     `insert into budgets (id, workspace_id, root_id, task_id, limit_usd, state)

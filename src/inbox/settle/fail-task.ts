@@ -1,8 +1,8 @@
 /** Fails a task with a reason. Its unsettled messages become dead letters: they could only follow what has failed. */
-import { sql, type Transaction, together } from '../../store/store.ts'
+import { runStatement, type Transaction, together } from '../../store/store.ts'
 import { type AddressedMessage, deliveryStatements } from '../deliver/delivery-rows.ts'
 import type { LogItem } from '../read/event-log.ts'
-import { messagesOfTask } from '../read/task-messages.ts'
+import { failMessages } from '../rows/message.ts'
 import type { Failure } from '../worker.ts'
 import { statusMessageOf, withoutDetail } from './status-message.ts'
 import { setTaskState } from './task-state.ts'
@@ -14,11 +14,7 @@ export interface FailedTask {
 }
 
 export function* failTask(taskId: string, failure: Failure): Transaction<FailedTask> {
-  const ended = yield* sql<AddressedMessage>(
-    `update messages set state = 'dead', outcome = 'dead', settled_at = now_ms()
-     where ${messagesOfTask('messages', '$1')} and settled_at is null returning id, workspace_id, task_id, reply_to`,
-    [taskId],
-  )
+  const ended = yield* runStatement<AddressedMessage>(failMessages(taskId))
   const status = statusMessageOf(failure)
   const publicStatus = withoutDetail(status)
   const deliveries = ended.flatMap((message) =>

@@ -1,12 +1,13 @@
 /** What each outcome does to its message and its task. Runs inside the settle transaction only. */
 import type { MessageContent, Part, TaskState } from '../../protocol/a2a.ts'
-import type { WaitsFor } from '../../protocol/brief.ts'
 import { type StoredReply, writeReply } from '../../protocol/stored-reply.ts'
-import { type Statement, statement, type Transaction } from '../../store/store.ts'
+import type { Statement, Transaction } from '../../store/store.ts'
 import { closeAsks, voidAsks } from '../ask/close-asks.ts'
 import type { KeepSession } from '../context.ts'
 import { type AddressedMessage, deliveryStatements } from '../deliver/delivery-rows.ts'
 import type { LogItem } from '../read/event-log.ts'
+import { finishMessage, type MessageState, releaseMessage, retryMessage, settleStopped } from '../rows/message.ts'
+import { countFailure } from '../rows/message-updates.ts'
 import type { LeaseKey, NumberedEvents, Outcome } from '../worker.ts'
 import { failTask } from './fail-task.ts'
 import { retryStatus, type StatusMessage, statusMessageOf, withoutDetail } from './status-message.ts'
@@ -25,7 +26,7 @@ export interface SettleInput {
 export interface HeldMessage {
   n: number
   reply_to: string | null
-  state: string
+  state: MessageState
   appended: number
   suspended: number
   asked: number
@@ -64,8 +65,7 @@ export function* recordOutcome(settlement: SettleInput, message: HeldMessage): T
   const requeued = message.asked === 1 ? yield* endAsks(key, { message, outcome }) : 0
   // The cancel committed first: the task stays cancelled, and the turn's outcome is dropped.
   if (message.state === 'stopping') {
-    const closed = closeMessage(key, { state: 'canceled', outcome: outcome.type })
-    return { again: false, writes: [closed], items: [], waiting: 0 }
+    return { again: false, writes: [settleStopped(key, outcome.type)], items: [], waiting: 0 }
   }
   if (outcome.type === 'released' || outcome.type === 'stopped') {
     const interrupted = outcome.type === 'stopped' || outcome.interrupted
@@ -73,8 +73,8 @@ export function* recordOutcome(settlement: SettleInput, message: HeldMessage): T
     const { writes, items } = parked === undefined ? NO_STATUS : parkedStatus(key, parked.said)
     const { waitsFor } = parked ?? {}
     const afterMs = parkMs(parked?.afterMs)
-    const reopened = reopenMessage(key, { outcome: outcome.type, interrupted, afterMs, waitsFor })
-    return { again: true, writes: [reopened, ...writes], items, waiting: 1 + requeued }
+    const released = releaseMessage(key, { outcome: outcome.type, interrupted, afterMs, waitsFor })
+    return { again: true, writes: [released, ...writes], items, waiting: 1 + requeued }
   }
   if (outcome.type === 'dead') return yield* recordDead(key, outcome)
   if (outcome.type === 'done') return recordReply(message, outcome, settlement)
@@ -130,7 +130,7 @@ function recordReply(message: HeldMessage, outcome: Done, { key, keepSession }: 
   return {
     again: false,
     writes: [
-      closeMessage(key, { state: 'done', outcome: 'done', reply: writeReply(reply) }),
+      finishMessage(key, writeReply(reply)),
       ...(session === undefined ? [] : [keepSession(key, session)]),
       ...deliveryStatements(toAddressedMessage(key, message), { state, parts: wholeAnswer(outcome) }),
     ],
@@ -160,17 +160,11 @@ type Retry = Outcome & { type: 'retry' }
 function recordRetry(key: LeaseKey, outcome: Retry, nowMs: number): RecordedOutcome {
   const { failure, afterMs, interrupted, reason, parked = false } = outcome
   const status = retryStatus(statusMessageOf(failure), { parked, afterMs, nowMs })
-  const reopened = reopenMessage(key, {
-    outcome: 'retry',
-    afterMs,
-    interrupted,
-    failures: reason === 'failure' && !parked ? 1 : 0,
-    sessionRetried: reason === 'session_lost',
-    parked,
-  })
+  const sessionLost = reason === 'session_lost'
+  const retried = retryMessage(key, { afterMs, interrupted, sessionLost, parked })
   return {
     again: true,
-    writes: [reopened, setTaskState(key.taskId, 'TASK_STATE_WORKING', status)],
+    writes: [retried, setTaskState(key.taskId, 'TASK_STATE_WORKING', status)],
     items: [{ t: 'status', state: 'TASK_STATE_WORKING', ...withoutDetail(status) }],
     waiting: 1,
   }
@@ -182,50 +176,7 @@ function* recordDead(key: LeaseKey, { failure, artifacts = [] }: Dead): Transact
   const { ended, items } = yield* failTask(key.taskId, failure)
   const reply: StoredReply | null = artifacts.length > 0 ? { parts: [], artifacts } : null
   // Count this failure too: a dead letter after four attempts shows four.
-  const set = 'settled_epoch = $2, failures = failures + 1, reply = $3'
-  const counted = statement(`update messages set ${set} where id = $1`, [
-    key.messageId,
-    key.epoch,
-    reply && writeReply(reply),
-  ])
+  const counted = countFailure(key, reply && writeReply(reply))
   // This message did not wait; the other messages of its task did.
   return { again: false, writes: [counted], items, waiting: 1 - ended }
-}
-
-/** Without a reply a cancelled message keeps the partial one that its cancel has stored. */
-const closeMessage = (
-  key: LeaseKey,
-  { state, outcome, reply }: { state: 'done' | 'canceled'; outcome: Outcome['type']; reply?: string },
-): Statement =>
-  statement(
-    `update messages set state = $2, outcome = $3, reply = coalesce($4, reply), settled_at = now_ms(), settled_epoch = $5,
-       suspended = 0 where id = $1`,
-    [key.messageId, state, outcome, reply ?? null, key.epoch],
-  )
-
-interface ReopenMessageOptions {
-  readonly outcome: Outcome['type']
-  readonly interrupted: boolean
-  readonly afterMs?: number
-  readonly failures?: number
-  readonly sessionRetried?: boolean
-  /** A limit of the provider holds. */
-  readonly parked?: boolean
-  readonly waitsFor?: WaitsFor | undefined
-}
-
-function reopenMessage(key: LeaseKey, options: ReopenMessageOptions): Statement {
-  const { outcome, interrupted, afterMs = 0, failures = 0, sessionRetried = false, parked = false } = options
-  const { waitsFor = null } = options
-  const set = ["state = 'queued'", 'suspended = 0', 'outcome = $2', 'settled_epoch = $3', 'failures = failures + $4']
-  set.push('waits_for = $6')
-  if (afterMs > 0) set.push('ready_at = now_ms() + $5')
-  else set.push('ready_at = ready_at + $5')
-  if (interrupted) set.push('interrupted = 1')
-  if (sessionRetried) set.push('session_retried = 1')
-  if (parked) set.push('parks = parks + 1', 'parked_at = coalesce(parked_at, now_ms())')
-  // Another kind of failure came between: the next limit of the provider has its whole time again.
-  else if (failures > 0) set.push('parks = 0', 'parked_at = null')
-  const values = [key.messageId, outcome, key.epoch, failures, afterMs, waitsFor]
-  return statement(`update messages set ${set.join(', ')} where id = $1`, values)
 }

@@ -7,8 +7,9 @@ import { statement, type Transaction, together } from '../../store/store.ts'
 import { type Claim, claimHead, type HeadRow, type NextClaim, selectOldest } from '../lease/claim.ts'
 import { freeConversation } from '../lease/conversation-readiness.ts'
 import { type LogItem, recordChange } from '../read/event-log.ts'
-import { laterMessagesOfTask, messagesOfTask } from '../read/task-messages.ts'
 import { usageRows } from '../read/usage.ts'
+import { isRunning } from '../rows/message.ts'
+import { laterMessagesOfTask, messagesOfTask } from '../rows/task-messages.ts'
 import type { LeaseKey, Outcome } from '../worker.ts'
 import { unseenItems } from './append.ts'
 import { type HeldMessage, type RecordedOutcome, recordOutcome, type SettleInput } from './record-outcome.ts'
@@ -32,8 +33,7 @@ export function* settle(settlement: SettleInput): Transaction<SettleOutput> {
   if (message.settled_epoch === key.epoch) {
     return { answer: message.outcome === outcome.type ? 'settled' : 'stale', next: undefined }
   }
-  const running = message.state === 'leased' || message.state === 'stopping'
-  if (held.lease_epoch !== key.epoch || !running) {
+  if (held.lease_epoch !== key.epoch || !isRunning(message.state)) {
     yield* logLateResult(key, outcome)
     return { answer: 'stale', next: undefined }
   }

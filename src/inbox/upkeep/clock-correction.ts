@@ -5,15 +5,12 @@
  * which other nodes use too.
  */
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
+import { moveTimesBack, OPEN_MESSAGES } from '../rows/message-updates.ts'
 
 /** No retry is further away: a later ready time was written by another clock. */
 const WAIT_MS_MAX = 24 * 3600_000
 /** Smaller jumps are normal adjustments. */
 const JUMP_MS_MIN = 1000
-
-/** Waiting and running messages, each by its own partial index. */
-const OPEN = `select id from messages where state = 'queued'
-  union all select id from messages where state in ('leased', 'stopping')`
 
 interface Latest {
   admitted_in: number | null
@@ -25,16 +22,12 @@ export function* correctClock(): Transaction<number> {
   // Only open messages are compared: they are moved with the clock, so the next start finds nothing to correct.
   const [latest] = yield* sql<Latest>(
     `select max(admitted_at) - now_ms() as admitted_in, max(ready_at) - now_ms() as ready_in
-     from messages where id in (${OPEN})`,
+     from messages where id in (${OPEN_MESSAGES})`,
   )
   const backMs = Math.max(latest?.admitted_in ?? 0, (latest?.ready_in ?? 0) - WAIT_MS_MAX)
   if (backMs < JUMP_MS_MIN) return 0
   yield* together([
-    statement(
-      `update messages set admitted_at = admitted_at - $1, ready_at = ready_at - $1, expires_at = expires_at - $1,
-         parked_at = parked_at - $1 where id in (${OPEN})`,
-      [backMs],
-    ),
+    moveTimesBack(backMs),
     statement('update conversations set ready_at = ready_at - $1 where ready_at is not null', [backMs]),
     statement(`update deliveries set next_at = next_at - $1 where state = 'pending'`, [backMs]),
   ])

@@ -3,11 +3,10 @@ import { sql, type Transaction, together } from '../../store/store.ts'
 import { refreshReadiness } from '../lease/conversation-readiness.ts'
 import { lockWorkspace } from '../lease/lock-workspace.ts'
 import { recordChange } from '../read/event-log.ts'
-import { messagesOfTask } from '../read/task-messages.ts'
+import { IS_RUNNING, inStates } from '../rows/message.ts'
+import { messagesOfTask } from '../rows/task-messages.ts'
 import { failTask } from '../settle/fail-task.ts'
 
-/** How long a message may wait for its first attempt by default. */
-export const EXPIRY_MS = 24 * 3600_000
 /** Messages expired in one sweep; the next sweep expires the rest. */
 const EXPIRED_MAX = 100
 
@@ -21,7 +20,7 @@ export interface ExpiredMessage {
 export function* findExpired(): Transaction<ExpiredMessage[]> {
   const rows = yield* sql<{ id: string; workspace_id: string; conversation_id: string; task_id: string }>(
     `select id, workspace_id, conversation_id, task_id from messages
-     where state = 'queued' and expires_at < now_ms() and failures + losses + interrupted + parks = 0
+     where ${inStates('queued')} and expires_at < now_ms() and failures + losses + interrupted + parks = 0
      order by expires_at limit ${EXPIRED_MAX}`,
   )
   return rows.map((row) => ({
@@ -36,10 +35,10 @@ export function* findExpired(): Transaction<ExpiredMessage[]> {
 export function* expire({ id, workspaceId, conversationId, taskId }: ExpiredMessage): Transaction<boolean> {
   yield* together([lockWorkspace(workspaceId)])
   const [running] = yield* sql(
-    `select m.id from messages m where ${messagesOfTask('m', '$1')} and m.state in ('leased', 'stopping') limit 1`,
+    `select m.id from messages m where ${messagesOfTask('m', '$1')} and m.${IS_RUNNING} limit 1`,
     [taskId],
   )
-  const [message] = yield* sql(`select id from messages where id = $1 and state = 'queued'`, [id])
+  const [message] = yield* sql(`select id from messages where id = $1 and ${inStates('queued')}`, [id])
   // While another message of the task runs, the task must not fail; a later sweep looks again.
   if (message === undefined || running !== undefined) return false
   const { ended, items } = yield* failTask(taskId, { code: 'expired', message: 'the message was not started in time' })

@@ -4,10 +4,12 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ulidFloor } from '../../ids.ts'
-import { type Store, sql, statement, type Transaction, together } from '../../store/store.ts'
+import { runStatement, type Store, sql, statement, type Transaction, together } from '../../store/store.ts'
 import { lockWorkspace } from '../lease/lock-workspace.ts'
-import { laterMessagesOfTask, messagesOfTask } from '../read/task-messages.ts'
 import { USAGE_PRUNED } from '../read/usage.ts'
+import { inStates } from '../rows/message.ts'
+import { deleteMessagesOf } from '../rows/message-updates.ts'
+import { laterMessagesOfTask } from '../rows/task-messages.ts'
 import { FINAL_STATES } from '../settle/task-state.ts'
 
 /** Rows deleted in one transaction. */
@@ -134,7 +136,7 @@ function* pruneUsage(): Transaction<number> {
   return rows.length
 }
 
-const KEPT = `(m.settled_at is null or (m.state = 'dead' and m.replayed_as is null and m.discarded_at is null))`
+const KEPT = `(m.settled_at is null or (m.${inStates('dead')} and m.replayed_as is null and m.discarded_at is null))`
 
 /** Tasks that ended long ago and need no person, with all of their messages, replies and dedupe keys. */
 const pruneTasks = ({ taskMs }: RetentionOptions) =>
@@ -165,7 +167,7 @@ const pruneTasks = ({ taskMs }: RetentionOptions) =>
       ]) {
         yield* sql(`delete from ${table} where task_id = $1`, [task.id])
       }
-      yield* sql(`delete from messages where ${messagesOfTask('messages', '$1')}`, [task.id])
+      yield* runStatement(deleteMessagesOf(task.id))
       yield* sql('delete from tasks where id = $1', [task.id])
       yield* pruneConversation(task.conversation_id)
     }

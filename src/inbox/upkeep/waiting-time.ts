@@ -5,6 +5,8 @@
  * two marks is time without a platform, or a jump of the clock; it is added to the time that messages have left.
  */
 import { type Store, sql, statement, type Transaction, together } from '../../store/store.ts'
+import { inStates } from '../rows/message.ts'
+import { extendExpiry } from '../rows/message-updates.ts'
 
 /** A mark is one small write; while no message waits there is none. */
 const MARK_MS = 60_000
@@ -30,7 +32,7 @@ export async function markWaitingTime(store: Store): Promise<boolean> {
 function* readMark(): Transaction<MarkRow> {
   const [row] = yield* sql<MarkRow>(
     `select (select at_ms from upkeep_clock where name = $1) as at_ms, now_ms() as now,
-       case when exists (select 1 from messages where state = 'queued') then 1 else 0 end as waits`,
+       case when exists (select 1 from messages where ${inStates('queued')}) then 1 else 0 end as waits`,
     [MARK],
   )
   return row as MarkRow
@@ -51,11 +53,3 @@ function* writeMark(): Transaction<void> {
     ),
   ])
 }
-
-/** A message that was admitted after the mark has waited since its admission only. */
-const extendExpiry = (markMs: number) =>
-  statement(
-    `update messages set expires_at = expires_at + now_ms() - case when admitted_at > $1 then admitted_at else $1 end
-     where state = 'queued' and admitted_at <= now_ms()`,
-    [markMs],
-  )
