@@ -16,6 +16,7 @@ export const layerTable = {
     'src/truncate.ts',
     'src/usd.ts',
     'src/log.ts',
+    'src/markdown.ts',
     'src/clock.ts',
     'src/wait.ts',
     'src/ids.ts',

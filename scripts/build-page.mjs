@@ -13,7 +13,16 @@ import { join } from 'node:path'
 /** The name of the file in `dist/` that holds the hash of the sources it was built from. */
 const HASH_FILE = '.sources'
 /** What the build reads: the page itself, and what it imports of the platform. */
-const SOURCES = ['web', 'src/client', 'src/protocol', 'src/errors.ts', 'src/duration.ts', 'src/wait.ts', 'src/clock.ts']
+const SOURCES = [
+  'web',
+  'src/client',
+  'src/protocol',
+  'src/errors.ts',
+  'src/markdown.ts',
+  'src/duration.ts',
+  'src/wait.ts',
+  'src/clock.ts',
+]
 const NOT_SOURCES = /^(node_modules|dist.*|\..*)$|\.test\.ts$/
 
 /**

@@ -60,9 +60,8 @@ test('GW-11 no letter or digit of an answer is lost', () => {
 test('GW-11 Markdown becomes the HTML that Telegram shows', () => {
   const cases: readonly (readonly [string, string])[] = [
     ['**bold** and *it* and ~~no~~', '<b>bold</b> and <i>it</i> and <s>no</s>'],
-    ['***both***', '<b><i>both</i></b>'],
+    ['***both***', '<i><b>both</b></i>'],
     ['**a *b* c**', '<b>a <i>b</i> c</b>'],
-    ['**a *b** c*', '<b>a *b</b> c*'],
     ['snake_case_name 2 * 3 * 4', 'snake_case_name 2 * 3 * 4'],
     ['# A **title**\ntext', '<b>A title</b>\ntext'],
     ['- one\n* two\n  + [x] three', '• one\n• two\n  ☑ three'],
@@ -74,6 +73,9 @@ test('GW-11 Markdown becomes the HTML that Telegram shows', () => {
       '[x](file:///etc) ![](https://e.org/a.png)',
       'x (file:///etc) <a href="https://e.org/a.png">https://e.org/a.png</a>',
     ],
+    ['[![pic](https://e.org/a.png)](https://e.org)', '<a href="https://e.org">pic</a>'],
+    ['[x]() <me@e.org> www.e.org', '[x]() &lt;me@e.org&gt; www.e.org'],
+    ['a  \nb\\\nc', 'a\nb\nc'],
     ['<https://e.org> <b>x</b>', '<a href="https://e.org">https://e.org</a> &lt;b&gt;x&lt;/b&gt;'],
     ['```ts\nif (a < b) {}\n```\nend', '<pre><code class="language-ts">if (a &lt; b) {}</code></pre>\nend'],
     ['1. Do\n   ```\n   ls\n   ```', '1. Do\n<pre>ls</pre>'],
@@ -83,6 +85,13 @@ test('GW-11 Markdown becomes the HTML that Telegram shows', () => {
   for (const [markdown, html] of cases) assert.equal(toTelegramHtml(markdown), html)
   assert.deepEqual(renderTelegram('| a | b |\n|---|---|\n| 1 | 2 |'), ['<pre>a | b\n--|--\n1 | 2</pre>'])
   assert.deepEqual(renderTelegram(' \n```\n\n```\n'), [])
+})
+
+test('GW-11 a paragraph with very many marks is read line by line, and a line with as many is text', () => {
+  const line = '**a** '.repeat(90).trim()
+  assert.equal(toTelegramHtml(`${line}\n${line}`), `${line}\n${line}`.replaceAll('**a**', '<b>a</b>'))
+  const long = '**a** '.repeat(101).trim()
+  assert.equal(toTelegramHtml(`${long}\n**b**`), `${long}\n<b>b</b>`)
 })
 
 test('GW-11 the fake refuses the HTML that Telegram refuses', () => {

@@ -1,20 +1,16 @@
 /**
- * Markdown as Telegram HTML. The tags come from a tree of blocks and a stack of open marks, so that they are always closed
- * in their order, and every other character is escaped: the service refuses a message with one wrong tag.
+ * Markdown as Telegram HTML. The tags come from a tree of tokens, so that they are always closed in their order, and every
+ * other character is escaped: the service refuses a message with one wrong tag.
  *
  * Invariant: the visible text is not longer than the Markdown.
  */
+import { parseInline, type Token, type Tokens } from '../../markdown.ts'
 import { type MarkdownBlock, readBlocks, withoutIndent } from '../chat/markdown-blocks.ts'
 import { splitMarkdown } from '../chat/markdown-split.ts'
 import { tablesAsCode } from '../chat/markdown-tables.ts'
 
 /** The service counts the visible text. */
 export const TELEGRAM_TEXT_CHARS_MAX = 4096
-const LABEL_DEPTH_MAX = 2
-const LINK =
-  /^!?\[([^[\]\n]{0,500})\]\(\s{0,3}<?([^\s()<>]{1,2000}(?:\([^\s()<>]{0,200}\)[^\s()<>]{0,200})?)>?(?:\s{1,3}"[^"\n]{0,200}")?\s{0,3}\)/
-const AUTOLINK = /^<(https?:\/\/[^\s<>]{1,2000})>/
-const TAGS: Readonly<Record<string, string>> = { '**': 'b', __: 'b', '*': 'i', _: 'i', '~~': 's' }
 
 /** The messages of a Markdown text, each valid alone. */
 export function renderTelegram(markdown: string): string[] {
@@ -73,12 +69,12 @@ function groupHtml(kind: 'quote' | 'heading' | 'plain', lines: readonly string[]
   const gap = text.slice(content.length)
   if (kind === 'heading') {
     const title = content.replace(/^ {0,3}#{1,6}[ \t]+/, '').replaceAll(/\*\*|__/g, '')
-    return `<b>${inlineHtml(title, 0)}</b>${gap}`
+    return `<b>${inlineHtml(title)}</b>${gap}`
   }
   if (content.trim() === '') return gap
-  if (kind === 'plain') return `${inlineHtml(content.split('\n').map(plainLine).join('\n'), 0)}${gap}`
+  if (kind === 'plain') return `${inlineHtml(content.split('\n').map(plainLine).join('\n'))}${gap}`
   const quoted = content.replaceAll(/^[ \t>]+/gm, '').trim()
-  return quoted === '' ? gap : `<blockquote>${inlineHtml(quoted, 0)}</blockquote>${gap}`
+  return quoted === '' ? gap : `<blockquote>${inlineHtml(quoted)}</blockquote>${gap}`
 }
 
 /** Bullets, check boxes and rules as characters that no mark of Markdown uses. */
@@ -90,107 +86,49 @@ function plainLine(line: string): string {
     .replace(/^([ \t]*)[-*+][ \t]+/, '$1• ')
 }
 
-interface OpenMark {
-  readonly mark: string
-  readonly index: number
+/** A paragraph with very many marks is read line by line. */
+function inlineHtml(text: string): string {
+  const tokens = parseInline(text)
+  if (tokens !== undefined) return tokensHtml(tokens)
+  return text
+    .split('\n')
+    .map((line) => tokensHtml(parseInline(line) ?? [{ type: 'text', raw: line }]))
+    .join('\n')
 }
 
-/** Marks, code spans and links of a paragraph. A mark without its partner stays as text. */
-function inlineHtml(text: string, depth: number): string {
-  const out: string[] = []
-  const open: OpenMark[] = []
-  const unclosed = new Set<number>()
-  for (let index = 0; index < text.length; ) {
-    const rest = text.slice(index)
-    const span = readSpan(rest, { depth, unclosed })
-    if (span) {
-      out.push(span.html)
-      index += span.length
-      continue
-    }
-    const [run] = /^(?:\*+|_+|~+)/.exec(rest) ?? []
-    if (run === undefined) {
-      const character = String.fromCodePoint(rest.codePointAt(0) ?? 0)
-      out.push(escapeHtml(character))
-      index += character.length
-    } else {
-      addMarks(run, { before: text.charAt(index - 1), after: text.charAt(index + run.length), out, open })
-      index += run.length
-    }
+const tokensHtml = (tokens: readonly Token[] = []): string => tokens.map(tokenHtml).join('')
+
+const TAGS: Readonly<Record<string, string>> = { strong: 'b', em: 'i', del: 's' }
+
+function tokenHtml(token: Token): string {
+  switch (token.type) {
+    case 'strong':
+    case 'em':
+    case 'del':
+      return `<${TAGS[token.type]}>${tokensHtml(token['tokens'])}</${TAGS[token.type]}>`
+    case 'codespan':
+      return `<code>${escapeHtml(token['text'])}</code>`
+    case 'escape':
+      return escapeHtml(token['text'])
+    case 'br':
+      return '\n'
+    case 'link':
+    case 'image':
+      return linkHtml(token as Tokens.Link | Tokens.Image)
+    default:
+      return escapeHtml(token.raw)
   }
-  return out.join('')
 }
 
-/** An escaped character, a code span, or a link at the beginning of the text. */
-function readSpan(
-  rest: string,
-  { depth, unclosed }: { readonly depth: number; readonly unclosed: Set<number> },
-): { readonly html: string; readonly length: number } | undefined {
-  const [escaped, character] = /^\\([!-/:-@[-`{-~])/.exec(rest) ?? []
-  if (escaped !== undefined) return { html: escapeHtml(character ?? ''), length: 2 }
-  const [ticks] = /^`+/.exec(rest) ?? []
-  if (ticks !== undefined) return codeSpan(rest, ticks, unclosed)
-  const [auto, address] = AUTOLINK.exec(rest) ?? []
-  if (auto !== undefined) return { html: linkHtml(escapeHtml(address ?? ''), address ?? ''), length: auto.length }
-  const [link, label = '', url = ''] = depth < LABEL_DEPTH_MAX ? (LINK.exec(rest) ?? []) : []
-  if (link === undefined) return undefined
-  const shown = label.trim() === '' ? escapeHtml(url) : inlineHtml(label, LABEL_DEPTH_MAX)
-  const isWeb = /^https?:\/\/[^\s]+$/i.test(url)
-  return { html: isWeb ? linkHtml(shown, url) : withUrl(shown, label, url), length: link.length }
-}
-
-function withUrl(shown: string, label: string, url: string): string {
-  return label.trim() === '' ? shown : `${shown} (${escapeHtml(url)})`
-}
-
-function linkHtml(shown: string, url: string): string {
-  return `<a href="${escapeHtml(url)}">${shown}</a>`
-}
-
-/** `unclosed`: lengths of runs that have no partner in the rest of the text, so that it is searched once for each. */
-function codeSpan(
-  rest: string,
-  ticks: string,
-  unclosed: Set<number>,
-): { readonly html: string; readonly length: number } {
-  const plain = { html: ticks, length: ticks.length }
-  if (unclosed.has(ticks.length)) return plain
-  for (const { 0: run, index } of rest.matchAll(/`+/g)) {
-    if (index === 0 || run.length !== ticks.length) continue
-    const content = rest.slice(ticks.length, index)
-    const isPadded = content.startsWith(' ') && content.endsWith(' ') && content.trim() !== ''
-    const code = isPadded ? content.slice(1, -1) : content
-    return { html: `<code>${escapeHtml(code)}</code>`, length: index + run.length }
-  }
-  unclosed.add(ticks.length)
-  return plain
-}
-
-/** Closes open marks with the run first, from the innermost on, then opens new ones with the rest of it. */
-function addMarks(
-  run: string,
-  { before, after, out, open }: { before: string; after: string; out: string[]; open: OpenMark[] },
-): void {
-  const isWord = (character: string) => /[\p{L}\p{N}]/u.test(character)
-  const isUnderscore = run.startsWith('_')
-  let left = run
-  while (left !== '' && /\S/.test(before) && !(isUnderscore && isWord(after))) {
-    const closable = open.filter(({ index }) => index < out.length - 1)
-    const partner =
-      closable.findLast(({ mark }) => mark === left) ?? closable.findLast(({ mark }) => left.startsWith(mark))
-    if (partner === undefined) break
-    out[partner.index] = `<${TAGS[partner.mark]}>`
-    out.push(`</${TAGS[partner.mark]}>`)
-    open.splice(open.indexOf(partner))
-    left = left.slice(partner.mark.length)
-  }
-  const canOpen = /\S/.test(after) && !(isUnderscore && isWord(before))
-  while (left !== '') {
-    const mark = canOpen ? [left.slice(0, 2), left.slice(0, 1)].find((part) => TAGS[part] !== undefined) : undefined
-    if (mark !== undefined) open.push({ mark, index: out.length })
-    out.push(mark ?? left)
-    left = mark === undefined ? '' : left.slice(mark.length)
-  }
+/** The service makes links of bare addresses itself. An address that it would not open is shown as text. */
+function linkHtml({ raw, href, text, tokens }: Tokens.Link | Tokens.Image): string {
+  const isWeb = /^https?:\/\/\S+$/i.test(href)
+  if (href === '' || raw === text || (raw.startsWith('<') && !isWeb)) return escapeHtml(raw)
+  // A link cannot be in a link: of an image in a link only the name is shown.
+  const label = tokens?.map((token) => (token.type === 'image' ? escapeHtml(token['text']) : tokenHtml(token))).join('')
+  const shown = label ?? escapeHtml(text)
+  if (text.trim() === '') return isWeb ? `<a href="${escapeHtml(href)}">${escapeHtml(href)}</a>` : escapeHtml(href)
+  return isWeb ? `<a href="${escapeHtml(href)}">${shown}</a>` : `${shown} (${escapeHtml(href)})`
 }
 
 function escapeHtml(text: string): string {

@@ -1,13 +1,12 @@
 /**
  * Markdown as elements. The parser's tokens become elements one by one: HTML in the text is shown as text, and a link
  * that is not http, https or mailto is shown without a link. So no text of an agent can add markup to the page.
- * Markdown beyond the limits of `markdown-parts.ts` is shown as plain text.
+ * Markdown beyond the limits of `src/markdown.ts` is shown as plain text.
  */
-import type { Token, Tokens } from 'marked'
 import { Fragment, memo, type ReactNode } from 'react'
+import { divideMarkdown, type MarkdownPart, parseMarkdown, type Token, type Tokens } from '../../../src/markdown.ts'
 import { CodeBlock } from './code-block.tsx'
 import { decodeEntities } from './entities.ts'
-import { divideMarkdown, type MarkdownPart, parseMarkdown } from './markdown-parts.ts'
 import { safeLink, settleStreaming } from './markdown-text.ts'
 import { PlainText } from './plain-text.tsx'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { divideMarkdown, parseMarkdown } from './markdown-parts.ts'
+import { divideMarkdown, parseMarkdown } from './markdown.ts'
 
 test('CV-14 Markdown that is nested too deep is plain text', () => {
   const staircase = Array.from({ length: 60 }, (_, depth) => `${'  '.repeat(depth)}- a`).join('\n')

@@ -1,8 +1,11 @@
 /**
- * Parses Markdown within limits. The parser recurses with each quote and list and is quadratic in some marks, so a text
- * of an agent could end or hold the page. A long text is parsed in parts, and a part beyond a limit is plain text.
+ * Parses Markdown within limits, for the page and for chat services. The parser recurses with each quote and list and is
+ * quadratic in some marks, so a text of an agent could hold the event loop or end the page. A long text is parsed in parts,
+ * and a part beyond a limit is plain text.
  */
-import { lexer, type Token, type Tokens } from 'marked'
+import { Lexer, lexer, type Token, type Tokens } from 'marked'
+
+export type { Token, Tokens }
 
 /** A longer text is shown as plain text. */
 const TEXT_CHARACTERS_MAX = 200_000
@@ -13,6 +16,8 @@ const PART_CHARACTERS = 4000
 const DEPTH_MAX = 24
 /** In one paragraph. A part with more marks is plain text: the parser takes 3 s for a run of 20,000 stars. */
 const MARKS_MAX = 2000
+/** In one paragraph of a chat message, `*`, `_` and `~` alone: 4 KB of `_*a` take 110 ms, and 400 of these marks 3 ms. */
+const EMPHASIS_MARKS_MAX = 400
 const MARKS: ReadonlySet<string> = new Set('*_!`~[<\\')
 
 export interface MarkdownPart {
@@ -68,6 +73,13 @@ export function parseMarkdown(text: string): readonly Token[] | undefined {
     // The parser ran out of stack: 3,000 quote marks are 3,000 calls inside each other.
     return undefined
   }
+}
+
+/** The tokens of one paragraph without its blocks; undefined where it has too many marks. At most some KB of text. */
+export function parseInline(text: string): readonly Token[] | undefined {
+  if ((text.match(/[*_~]/g)?.length ?? 0) > EMPHASIS_MARKS_MAX) return undefined
+  const tokens = Lexer.lexInline(text)
+  return isTooDeep(tokens) ? undefined : tokens
 }
 
 /** Code is not counted: its marks cost nothing. */
