@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { divideMarkdown, parseMarkdown } from './markdown.ts'
+import { divideMarkdown, parseInline, parseMarkdown } from './markdown.ts'
 
 test('CV-14 Markdown that is nested too deep is plain text', () => {
   const staircase = Array.from({ length: 60 }, (_, depth) => `${'  '.repeat(depth)}- a`).join('\n')
@@ -38,4 +38,16 @@ test('CV-14 a paragraph with thousands of marks is plain text; as many in code, 
   for (const mark of ['*', '_', '!', '__a', '* * ']) assert.equal(parseMarkdown(mark.repeat(2500)), undefined, mark)
   const code = ['```', ...Array.from({ length: 900 }, () => '__init__ *args'), '```'].join('\n')
   for (const usual of [code, '**bold** and *more*\n\n'.repeat(900)]) assert.ok(parseMarkdown(usual) !== undefined)
+})
+
+test('CV-14 GW-11 marks beside the punctuation of a script without spaces open and close', () => {
+  for (const text of ['**标题：**内容', '文字**（注）**文字', '这是**“重点”**。', '**強調。**次']) {
+    const types = parseInline(text)?.map(({ type }) => type)
+    assert.ok(types?.includes('strong'), text)
+  }
+  for (const text of ['2 ** 3 ** 4', 'a ** b：** c'])
+    assert.deepEqual(
+      parseInline(text)?.map(({ type }) => type),
+      ['text'],
+    )
 })

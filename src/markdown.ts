@@ -3,7 +3,7 @@
  * quadratic in some marks, so a text of an agent could hold the event loop or end the page. A long text is parsed in parts,
  * and a part beyond a limit is plain text.
  */
-import { Lexer, lexer, type Token, type Tokens } from 'marked'
+import { getDefaults, Lexer, type Token, Tokenizer, type Tokens } from 'marked'
 
 export type { Token, Tokens }
 
@@ -62,12 +62,42 @@ export function divideMarkdown(text: string): readonly MarkdownPart[] {
 /** The mark that opens or closes a block of code on this line. */
 export const fenceOf = (line: string): string | undefined => /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1]
 
+/** Full stops, colons, brackets and quotes of the scripts that are written without spaces. */
+const WIDE_PUNCTUATION = '\\u3001-\\u303f\\uff01-\\uff0f\\uff1a-\\uff20\\uff3b-\\uff40\\uff5b-\\uff65\\u2018-\\u201d'
+
+/**
+ * The pattern with wide punctuation read as letters. A mark between punctuation and a letter neither opens nor closes, and
+ * these scripts have no space there: `**标题：**内容` would show its stars.
+ */
+const withWideLetters = ({ source, flags }: RegExp): RegExp =>
+  new RegExp(
+    source.replaceAll(/\[(\^?)((?:\\s)?\\p\{P\}\\p\{S\})\]/g, `[$1[$2]--[${WIDE_PUNCTUATION}]]`),
+    flags.replace('u', 'v'),
+  )
+
+const { emStrongLDelim, emStrongRDelimAst, ...otherRules } = Lexer.rules.inline.gfm
+const RULES = {
+  block: Lexer.rules.block.gfm,
+  inline: {
+    ...otherRules,
+    emStrongLDelim: withWideLetters(emStrongLDelim),
+    emStrongRDelimAst: withWideLetters(emStrongRDelimAst),
+  },
+}
+
+function newLexer(): Lexer {
+  const tokenizer = new Tokenizer()
+  const lexer = new Lexer({ ...getDefaults(), tokenizer })
+  tokenizer.rules = { ...tokenizer.rules, ...RULES }
+  return lexer
+}
+
 /** The tokens of a part; undefined where it has too many marks, or is nested too deep, to be shown as Markdown. */
 export function parseMarkdown(text: string): readonly Token[] | undefined {
   if (isTooCostly(text)) return undefined
   try {
     // Without its option `breaks`, which is quadratic in a run of spaces: the page makes the breaks of the lines.
-    const tokens = lexer(text)
+    const tokens = newLexer().lex(text)
     return isTooDeep(tokens) ? undefined : tokens
   } catch {
     // The parser ran out of stack: 3,000 quote marks are 3,000 calls inside each other.
@@ -78,7 +108,7 @@ export function parseMarkdown(text: string): readonly Token[] | undefined {
 /** The tokens of one paragraph without its blocks; undefined where it has too many marks. At most some KB of text. */
 export function parseInline(text: string): readonly Token[] | undefined {
   if ((text.match(/[*_~]/g)?.length ?? 0) > EMPHASIS_MARKS_MAX) return undefined
-  const tokens = Lexer.lexInline(text)
+  const tokens = newLexer().inlineTokens(text)
   return isTooDeep(tokens) ? undefined : tokens
 }
 
