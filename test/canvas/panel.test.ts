@@ -32,6 +32,34 @@ test('CV-4 activity shows a turn as a timeline with its tools and its story, and
   await turns.getByRole('button', { name: 'and a second one' }).waitFor({ state: 'detached' })
 })
 
+test('CV-4 CV-2 a page has one socket, over which each view follows its log while it is open', async (t) => {
+  const platform = await startPlatformFor(t)
+  const id = await make(platform, {})
+  await platform.send(id, 'first')
+  const page = await openPage(t, platform)
+  let sockets = 0
+  const sent: { subscribe: object; unsubscribe?: string[] }[] = []
+  page.on('websocket', (socket) => {
+    sockets++
+    socket.on('framesent', ({ payload }) => sent.push(JSON.parse(String(payload))))
+  })
+  await page.evaluate(`location.assign('#/w/${id}/chat')`)
+  await page.reload()
+  await page.getByText('echo: first').waitFor()
+  const box = page.getByRole('textbox', { name: 'Message Ada' })
+  await box.fill('second')
+  await box.press('Enter')
+  await page.getByText('echo: second').waitFor()
+  await page.getByRole('tab', { name: 'Activity' }).click()
+  const turns = page.getByRole('list', { name: 'Turns' })
+  await turns.getByRole('button', { name: 'second' }).waitFor()
+  await platform.send(id, 'third')
+  await turns.getByText('echo: third').waitFor()
+  await waitUntil(() => sent.some(({ unsubscribe }) => unsubscribe?.includes(id)))
+  assert.equal(sockets, 1)
+  assert.equal(sent.filter(({ subscribe }) => Object.hasOwn(subscribe, id)).length, 2, JSON.stringify(sent))
+})
+
 test('CV-4 TW-3 delegations are a tree with state and time, and lead to the workspace', async (t) => {
   const platform = await startPlatformFor(t)
   const scout = await make(platform, { name: 'Scout', runtime_config: { usage: 'true' } })

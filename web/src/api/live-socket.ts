@@ -1,14 +1,8 @@
 /**
- * A WebSocket to the platform that reconnects by itself. After each connect it sends the subscription again, with the
+ * The one WebSocket of the page. It reconnects by itself. After each connect it sends the subscription again, with the
  * numbers that were seen, so that no event is missed and none comes twice.
  */
-
-/** A message of `WS /ws`; `type` says which other fields it has. */
-export interface LiveMessage {
-  readonly type: string
-  readonly workspace?: string
-  readonly [field: string]: unknown
-}
+import type { LiveMessage, Subscription } from './log-subscriptions.ts'
 
 export type LiveState =
   | { readonly kind: 'connecting' }
@@ -18,12 +12,18 @@ export type LiveState =
 
 export interface LiveSocketOptions {
   /** The body of the subscription, called after each connect. */
-  readonly subscription: () => object
-  /** `send` sends a further subscription over the same connection. */
-  readonly onMessage: (message: LiveMessage, send: (subscription: object) => void) => void
+  readonly subscription: () => Subscription
+  readonly onMessage: (message: LiveMessage) => void
   readonly onState: (state: LiveState) => void
   /** The session has ended: there will be no further try. */
-  readonly onLoggedOut?: () => void
+  readonly onLoggedOut: () => void
+}
+
+export interface LiveSocket {
+  /** A further subscription; without a connection nothing is sent. */
+  send(subscription: Subscription): void
+  /** Closes it for good. */
+  close(): void
 }
 
 const BACKOFF_MS = 500
@@ -35,8 +35,7 @@ const REVOKED = 4401
 const backoffMs = (failures: number, random = Math.random()): number =>
   Math.round(Math.min(BACKOFF_MS * 2 ** failures, BACKOFF_MS_MAX) * (0.75 + random / 4))
 
-/** Opens the socket; the returned function closes it for good. */
-export function openLiveSocket(options: LiveSocketOptions): () => void {
+export function openLiveSocket(options: LiveSocketOptions): LiveSocket {
   let socket: WebSocket | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
   let failures = 0
@@ -54,12 +53,11 @@ export function openLiveSocket(options: LiveSocketOptions): () => void {
     }
     current.onmessage = ({ data }) => {
       lastSignMs = Date.now()
-      if (closed) return
-      options.onMessage(JSON.parse(String(data)) as LiveMessage, (body) => current.send(JSON.stringify(body)))
+      if (!closed) options.onMessage(JSON.parse(String(data)) as LiveMessage)
     }
     current.onclose = ({ code }) => {
       if (closed) return
-      if (code === REVOKED) return options.onLoggedOut?.()
+      if (code === REVOKED) return options.onLoggedOut()
       const waitMs = backoffMs(failures++)
       options.onState({ kind: 'offline', sinceMs: lastSignMs, retryMs: Date.now() + waitMs })
       timer = setTimeout(connect, waitMs)
@@ -73,11 +71,16 @@ export function openLiveSocket(options: LiveSocketOptions): () => void {
   document.addEventListener('visibilitychange', hurry)
   options.onState({ kind: 'connecting' })
   connect()
-  return () => {
-    closed = true
-    clearTimeout(timer)
-    removeEventListener('online', hurry)
-    document.removeEventListener('visibilitychange', hurry)
-    socket?.close()
+  return {
+    send(subscription) {
+      if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(subscription))
+    },
+    close() {
+      closed = true
+      clearTimeout(timer)
+      removeEventListener('online', hurry)
+      document.removeEventListener('visibilitychange', hurry)
+      socket?.close()
+    },
   }
 }

@@ -1,11 +1,12 @@
 /**
- * Live data. One socket follows the platform and keeps the cache of workspaces current. A view that shows the events of
- * one workspace opens a second socket with `useWorkspaceEvents` and continues from its last number after a reconnect.
+ * Live data over the one socket of the page. It follows the platform and keeps the cache of workspaces current. A view
+ * that shows the events of one workspace follows its log too, with `useWorkspaceEvents`.
  */
 import { useEffect, useRef, useSyncExternalStore } from 'react'
 import type { ActivityView } from '../../../src/client/views.ts'
-import { type LiveMessage, type LiveState, openLiveSocket } from './live-socket.ts'
-import { applyPlatformMessages } from './platform-changes.ts'
+import { type LiveSocket, type LiveState, openLiveSocket } from './live-socket.ts'
+import { createLogSubscriptions, type LiveMessage } from './log-subscriptions.ts'
+import { applyPlatformMessages, PLATFORM_STREAM } from './platform-changes.ts'
 import { forgetSession, keys, queryClient, type WorkspaceMap } from './queries.ts'
 
 /** Lists that are derived from the workspaces are read again at most this often. */
@@ -28,6 +29,9 @@ export function useLiveState(): LiveState {
     () => state,
   )
 }
+
+let socket: LiveSocket | undefined
+const logs = createLogSubscriptions((subscription) => socket?.send(subscription))
 
 /** Follows the platform while the page is logged in. */
 export function useLivePlatform(): void {
@@ -52,21 +56,23 @@ export function useLivePlatform(): void {
       changed.clear()
       wires.soon()
     }
-    const close = openLiveSocket({
-      subscription: () => ({ subscribe: { _platform: null } }),
+    const opened = openLiveSocket({
+      subscription: () => ({ subscribe: { [PLATFORM_STREAM]: null, ...logs.all() } }),
       onMessage: (message) => {
-        if (message.type === 'error') return
+        if (message.workspace !== PLATFORM_STREAM) return logs.take(message)
         pending.push(message)
         frame ??= setTimeout(flush, 16)
       },
       onState: setState,
       onLoggedOut: forgetSession,
     })
+    socket = opened
     return () => {
       clearTimeout(frame)
       needs.stop()
       wires.stop()
-      close()
+      opened.close()
+      socket = undefined
     }
   }, [])
 }
@@ -86,11 +92,11 @@ function createRefresh(queryKey: readonly string[]) {
 
 export interface WorkspaceEventsOptions {
   readonly workspaceId: string
-  /** The number to begin after; null = from now on; undefined = do not follow yet. */
-  readonly since: number | null | undefined
-  readonly onEvents: (events: readonly ActivityView[], seq: number) => void
+  /** The number to begin after; undefined = do not follow yet. */
+  readonly since: number | undefined
+  readonly onEvents: (events: readonly ActivityView[]) => void
   /** Events before the oldest kept one are gone: read the history again. */
-  readonly onGap?: () => void
+  readonly onGap: () => void
 }
 
 /** Calls back with every event of a workspace after `since`, each once, also across reconnects. */
@@ -102,20 +108,9 @@ export function useWorkspaceEvents({ workspaceId, since, onEvents, onGap }: Work
   start.current = since
   useEffect(() => {
     if (!isFollowing) return
-    let seen: number | null = start.current ?? null
-    return openLiveSocket({
-      subscription: () => ({ subscribe: { [workspaceId]: seen } }),
-      onState: () => undefined,
-      onMessage: (message, send) => {
-        if (message.type === 'subscribed') seen = Number(message['seq'])
-        if (message.type === 'error' && message['status'] === 410) {
-          send({ subscribe: { [workspaceId]: null } })
-          callbacks.current.onGap?.()
-        }
-        if (message.type !== 'events') return
-        seen = Number(message['seq'])
-        callbacks.current.onEvents(message['events'] as readonly ActivityView[], seen)
-      },
+    return logs.follow(workspaceId, start.current ?? 0, {
+      onEvents: (events) => callbacks.current.onEvents(events),
+      onGap: () => callbacks.current.onGap(),
     })
   }, [workspaceId, isFollowing])
 }

@@ -1,6 +1,9 @@
 /** Applies messages of the `_platform` stream to the map of workspaces. Unchanged workspaces stay the same objects. */
 import type { WorkspaceSummary } from '../../../src/client/views.ts'
-import type { LiveMessage } from './live-socket.ts'
+import type { LiveMessage } from './log-subscriptions.ts'
+
+/** The name of the stream: it has no numbers, and begins with a snapshot of all workspaces. */
+export const PLATFORM_STREAM = '_platform'
 
 export function applyPlatformMessages(
   before: ReadonlyMap<string, WorkspaceSummary> | undefined,

@@ -12,14 +12,17 @@ export const PLATFORM_STREAM = '_platform'
 
 const STREAMS_MAX = 2000
 const NAME_CHARACTERS_MAX = 64
+const nameSchema = z.string().max(NAME_CHARACTERS_MAX)
 
 export const subscriptionSchema = z.strictObject({
   /** By workspace, the number to begin after; null = from now on. `_platform` has no number. */
   subscribe: z
-    .record(z.string().max(NAME_CHARACTERS_MAX), z.int().min(0).nullable())
+    .record(nameSchema, z.int().min(0).nullable())
     .refine((map) => Object.keys(map).length <= STREAMS_MAX, `must not name more than ${STREAMS_MAX}`),
   /** Also every workspace that is not named: from now on, or from its beginning. New ones from their beginning. */
   others: z.enum(['now', 'beginning']).optional(),
+  /** Workspaces whose events are sent no more. A name that is also in `subscribe` begins anew. */
+  unsubscribe: z.array(nameSchema).max(STREAMS_MAX).optional(),
 })
 
 export type Subscription = z.output<typeof subscriptionSchema>

@@ -188,12 +188,13 @@ function readSubscription(text: string): Subscription {
 
 async function subscribe(
   state: SocketReaderState,
-  { subscribe: named, others }: Subscription,
+  { subscribe: named, others, unsubscribe = [] }: Subscription,
   refusals: Refusals,
 ): Promise<void> {
   const { subscriptionLimits, identity } = state.options
   const entries = Object.entries(named)
-  subscriptionLimits.countNames(identity.tokenId, entries.length + 1)
+  subscriptionLimits.countNames(identity.tokenId, entries.length + unsubscribe.length + 1)
+  for (const name of unsubscribe) endLog(state, name)
   for (const [index, [name, seq]] of entries.entries()) {
     if (!state.isOpen) return
     if (index % NAMES_AT_ONCE === NAMES_AT_ONCE - 1) await letOthersRun()
@@ -226,6 +227,11 @@ async function beginLog(state: SocketReaderState, workspaceId: string, seq: numb
   state.cursors.set(workspaceId, seq)
   state.stale.add(workspaceId)
   await state.send([subscribedMessage(workspaceId, seq)])
+}
+
+function endLog({ cursors, stale }: SocketReaderState, workspaceId: string): void {
+  cursors.delete(workspaceId)
+  stale.delete(workspaceId)
 }
 
 async function followPlatform(state: SocketReaderState): Promise<void> {

@@ -54,6 +54,23 @@ test('PL-7 a socket receives every row once, after the given number or from now 
   assert.deepEqual(listener.messages.at(-1)?.events?.[0]?.type, 'note')
 })
 
+test('PL-7 a log that is unsubscribed sends no more rows, and begins anew where it is subscribed again', async (t) => {
+  const { logs, listen } = await openSockets(t)
+  const listener = await listen()
+  const subscribed = () => listener.messages.filter(({ type }) => type === 'subscribed').length
+  listener.send({ subscribe: { [WORKSPACE_ID]: 0, [OTHER_ID]: 0 } })
+  await waitUntil(() => subscribed() === 2)
+  listener.send({ subscribe: { [OTHER_ID]: 0 }, unsubscribe: [WORKSPACE_ID, 'ws_nowhere'] })
+  await waitUntil(() => subscribed() === 3)
+  logs.add(WORKSPACE_ID)
+  logs.add(OTHER_ID)
+  await waitUntil(() => listener.seqs(OTHER_ID).length === 1)
+  assert.deepEqual(listener.seqs(WORKSPACE_ID), [])
+  listener.send({ subscribe: { [WORKSPACE_ID]: 0 }, unsubscribe: [WORKSPACE_ID] })
+  await waitUntil(() => listener.seqs(WORKSPACE_ID).length === 1)
+  assert.deepEqual(listener.seqs(OTHER_ID), [1])
+})
+
 test('PL-7 rows of another process arrive too, and only the log that grew is read', async (t) => {
   const { logs, listen } = await openSockets(t)
   const listener = await listen()
