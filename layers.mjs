@@ -36,7 +36,7 @@ export const layerTable = {
       mayImport: [
         'src/protocol',
         // How long usage is kept.
-        'src/inbox/readers.ts',
+        'src/inbox/settle/turn-usage.ts',
         // The limits of a memory and of a search.
         'src/workspaces/memories.ts',
         'src/workspaces/tokens.ts',
@@ -90,7 +90,6 @@ export const layerTable = {
         'src/inbox/worker.ts',
         'src/inbox/bridges.ts',
         'src/inbox/readers.ts',
-        'src/inbox/load-readers.ts',
         'src/inbox/owners.ts',
         'src/inbox/delivery.ts',
         'src/views',
@@ -163,7 +162,6 @@ export const layerTable = {
     'src/inbox/delegate/tree.ts': ['workspaces'],
     'src/inbox/deliver/push-configs.ts': ['tokens'],
     'src/inbox/lease/workspace-queues.ts': ['sessions'],
-    'src/inbox/read/usage.ts': ['workspaces'],
     'src/inbox/read/why-waiting.ts': ['presence'],
     'src/inbox/upkeep/retention.ts': ['sessions'],
     'src/workspaces/card-facts.ts': [

@@ -4,6 +4,9 @@
  * Invariant: this accepts exactly the texts that Go's `time.ParseDuration` accepts, with the same nanoseconds.
  */
 
+/** A UTC day: no leap second counts in a time of ours. */
+export const DAY_MS = 24 * 3600_000
+
 /** A longer text is no duration. It bounds the big-integer arithmetic below. */
 const TEXT_CHARACTERS_MAX = 128
 const NANOSECONDS_MAX = 2n ** 63n - 1n

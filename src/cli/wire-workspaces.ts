@@ -145,10 +145,8 @@ export function wireWorkspaces(parts: WireWorkspacesOptions): WiredWorkspaces {
       bridgeContext: { bridges: localInbox.bridges, brief },
       conversations: localInbox.conversations,
       stories: localInbox.stories,
-      usage: localInbox.usage,
       memories,
       schedules,
-      overview: localInbox.overview,
       files: createWorkspaceFiles({ store, homes, configs }),
     }),
   }

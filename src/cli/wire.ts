@@ -114,7 +114,6 @@ export async function wire(options: WireOptions): Promise<Platform> {
   const { chatDoor, chat } = wireChat({ ...wired, ...doorParts, store, localInbox, reception, log, host })
   const door = wireHttp({
     deadLetters: localInbox.deadLetters,
-    load: localInbox.load,
     workspaces: wired.workspaces,
     ...doorParts,
     ...{ reception, clockDoor, agents, runtimes, chat, tokens, metrics, push, log, clock },

@@ -20,19 +20,15 @@ import { recoverLeases } from './lease/recover.ts'
 import { createWorkerInbox } from './lease/worker-inbox.ts'
 import { createWorkerQueues } from './lease/worker-queues.ts'
 import { createWorkspaceQueues } from './lease/workspace-queues.ts'
-import type { LoadReport, Overview } from './load-readers.ts'
 import type { DamagedReplies, DeadLetters, NeedSource, PendingAsks, Rules } from './owners.ts'
 import type { WorkspaceQueues } from './queues.ts'
 import { createActivity } from './read/activity.ts'
 import { readChat } from './read/conversation-messages.ts'
-import { reportLoad } from './read/load-report.ts'
 import { createNeedSources } from './read/needs.ts'
-import { createOverview } from './read/overview.ts'
 import { createReception } from './read/reception.ts'
 import { createStories } from './read/story.ts'
-import { createUsageReader } from './read/usage.ts'
 import { createWatchers } from './read/watchers.ts'
-import type { Activity, ChatQuery, Conversations, Stories, UsageReader } from './readers.ts'
+import type { Activity, ChatQuery, Conversations, Stories } from './readers.ts'
 import type { Reception } from './reception.ts'
 import { createDeadLetters } from './settle/dead-letters.ts'
 import { correctClock } from './upkeep/clock-correction.ts'
@@ -70,15 +66,12 @@ export interface LocalInbox {
   /** What waits for a person, by kind, the most urgent kind first. */
   readonly needSources: readonly NeedSource[]
   readonly pushConfigs: PushConfigs
-  load(): Promise<LoadReport>
   readonly queues: WorkspaceQueues
   readonly activity: Activity
   readonly conversations: Conversations
   readonly stories: Stories
-  readonly usage: UsageReader
   /** Handles delegations whose parent or child has ended; the sweep does the same. */
   readonly children: Children
-  readonly overview: Overview
   /**
    * Voids the leases of an earlier process of this host. Call it before any worker joins; the lock on the data folder
    * must be held. Returns how many turns were lost.
@@ -91,8 +84,6 @@ export interface LocalInbox {
 const createReaders = (store: Store) => ({
   conversations: { read: (query: ChatQuery) => store.read(() => readChat(query)) },
   stories: createStories(store),
-  usage: createUsageReader(store),
-  overview: createOverview(store),
 })
 
 export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
@@ -152,7 +143,6 @@ export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
     budgets,
     damagedReplies: scrub,
     pushConfigs: createPushConfigs(store, options.host),
-    load: () => store.read(reportLoad),
     queues: createWorkspaceQueues(context, sweep.look),
     activity: createActivity(context),
     ...createReaders(store),

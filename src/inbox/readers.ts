@@ -312,9 +312,6 @@ export interface Stories {
 
 // ---- usage
 
-/** Older rows are pruned, so no report covers more days. */
-export const USAGE_DAYS_MAX = 90
-
 /** Sums over turns. A sum is null where no turn reported a number; `unknownTurns` did not report all of them. */
 export interface UsageSum {
   readonly turns: number
@@ -325,34 +322,4 @@ export interface UsageSum {
   readonly outputTokens: number | null
   readonly costUsd: number | null
   readonly durationMs: number | null
-}
-
-export interface UsageReport {
-  readonly total: UsageSum
-  /** UTC days that had turns, the latest first. */
-  readonly days: readonly (UsageSum & { readonly day: string })[]
-  /** The latest conversations, each with the sum of its turns. */
-  readonly conversations: readonly (UsageSum & { readonly conversationId: string; readonly contextId: string })[]
-  /** The latest messages, each with the sum of its turns. */
-  readonly messages: readonly (UsageSum & { readonly messageId: string; readonly taskId: string })[]
-}
-
-export interface PlatformUsage extends Pick<UsageReport, 'total' | 'days'> {
-  /** The name is absent when the workspace is deleted. */
-  readonly workspaces: readonly (UsageSum & { readonly workspaceId: string; readonly name?: string })[]
-}
-
-export interface UsageQuery {
-  readonly workspaceId: string
-  /** Today and the days before it. */
-  readonly days: number
-  /** How many of the latest messages. */
-  readonly messages: number
-}
-
-export interface UsageReader {
-  /** Throws `not_found` where the workspace does not exist. */
-  read(query: UsageQuery): Promise<UsageReport>
-  /** Of all workspaces. Other callers run between two days. */
-  readAll(days: number): Promise<PlatformUsage>
 }

@@ -13,6 +13,7 @@ import { createLocalInbox, type LocalInbox } from '../inbox/local-inbox.ts'
 import { silentLog } from '../log.ts'
 import { openSqlite } from '../store/sqlite/sqlite.ts'
 import { type Store, sql } from '../store/store.ts'
+import { readUsage } from '../views/usage.ts'
 import { keepSession } from '../workspaces/sessions.ts'
 import { createRuntime, type Runtime } from './runtime.ts'
 
@@ -68,7 +69,7 @@ describe('usage of turns', () => {
     const taskId = await admit(id, contextId)
     return await localInbox.reception.waitForResult(taskId, 20_000, AbortSignal.timeout(20_000))
   }
-  const report = (workspaceId: string) => localInbox.usage.read({ workspaceId, days: 7, messages: 10 })
+  const report = (workspaceId: string) => readUsage(localInbox.store, { workspaceId, days: 7, messages: 10 })
 
   test('RT-13 tokens, cost and time of a turn are stored, and summed by message, day and workspace', async () => {
     const id = await make(MODEL)
@@ -81,13 +82,13 @@ describe('usage of turns', () => {
     await send(id)
     const { total, days, messages } = await report(id)
     assert.deepEqual(
-      [total.turns, total.unknownTurns, total.inputTokens, total.outputTokens, total.costUsd],
+      [total.turns, total.unknown_turns, total.input_tokens, total.output_tokens, total.cost_usd],
       [2, 0, 200, 40, 0.5],
     )
-    assert.ok(total.durationMs !== null && total.durationMs >= 0)
-    assert.deepEqual([days.length, days[0]?.inputTokens], [1, 200])
+    assert.ok(total.duration_ms !== null && total.duration_ms >= 0)
+    assert.deepEqual([days.length, days[0]?.input_tokens], [1, 200])
     assert.match(days[0]?.day ?? '', /^\d{4}-\d\d-\d\d$/)
-    assert.deepEqual([messages.length, messages[1]?.taskId, messages[1]?.outputTokens], [2, first?.id, 20])
+    assert.deepEqual([messages.length, messages[1]?.task_id, messages[1]?.output_tokens], [2, first?.id, 20])
   })
 
   test('RT-13 usage that an agent does not report is unknown, not 0; a failed turn is counted too', async () => {
@@ -97,18 +98,18 @@ describe('usage of turns', () => {
     }
     await send(id)
     const { total } = await report(id)
-    const { durationMs, ...rest } = total
+    const { duration_ms: durationMs, ...rest } = total
     assert.deepEqual(rest, {
       turns: 1,
-      unknownTurns: 1,
-      unknownCostTurns: 1,
-      inputTokens: null,
-      outputTokens: null,
-      costUsd: null,
+      unknown_turns: 1,
+      unknown_cost_turns: 1,
+      input_tokens: null,
+      output_tokens: null,
+      cost_usd: null,
     })
     assert.ok(durationMs !== null)
     const none = (await report(await make(MODEL))).total
-    assert.deepEqual([none.turns, none.inputTokens, none.durationMs], [0, null, null])
+    assert.deepEqual([none.turns, none.input_tokens, none.duration_ms], [0, null, null])
   })
 
   test('RT-13 a turn that is not metered leaves no row and has no limit, unless it reports usage', async () => {
@@ -124,7 +125,7 @@ describe('usage of turns', () => {
     }
     await send(id)
     const { total } = await report(id)
-    assert.deepEqual([total.turns, total.inputTokens, total.outputTokens, total.unknownTurns], [1, 3, null, 1])
+    assert.deepEqual([total.turns, total.input_tokens, total.output_tokens, total.unknown_turns], [1, 3, null, 1])
   })
 
   test('RT-13 turns over max_turns_per_hour wait with the reason, across a restart, and run later', async () => {

@@ -4,6 +4,7 @@
  */
 import { type Command, InvalidArgumentError } from 'commander'
 import type { ApiAnswer } from '../../api/api.ts'
+import { DAY_MS } from '../../duration.ts'
 import { withoutControls } from '../../printable.ts'
 import { spendingText } from '../../usd.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
@@ -14,7 +15,6 @@ import type { Column } from '../terminal/output.ts'
 const DAYS_DEFAULT = 7
 /** As `GET /usage` keeps them. */
 const DAYS_MAX = 90
-const DAY_MS = 24 * 3600_000
 
 export const define: DefineCommand = (command: Command, openContext) => {
   command

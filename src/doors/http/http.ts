@@ -8,7 +8,6 @@ import { getRequestListener } from '@hono/node-server'
 import type { Clock } from '../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
-import type { LoadReport } from '../../inbox/load-readers.ts'
 import type { DeadLetters } from '../../inbox/owners.ts'
 import type { Reception } from '../../inbox/reception.ts'
 import type { Log } from '../../log.ts'
@@ -53,7 +52,6 @@ export interface HttpDoorOptions extends WorkspaceRoutesContext {
   readonly tokens: Tokens
   /** Counts requests; shown by `/metrics`, with the load. */
   readonly metrics?: Metrics
-  readonly load?: () => Promise<LoadReport>
   readonly log: Log
   readonly clock: Clock
   readonly host: string
@@ -169,7 +167,7 @@ function createListener(options: HttpDoorOptions, waitingCalls: WaitingCalls, po
   const a2aOptions = { ...options, ...streaming, auth, addresses, reach }
   const a2a = createA2a(a2aOptions)
   const a2aCalls = createA2aCalls(a2aOptions, options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS)
-  const app = createApp({ load: async () => NO_LOAD, ...options, ...streaming, auth, addresses, reach, metrics })
+  const app = createApp({ ...options, ...streaming, auth, addresses, reach, metrics })
   const sockets = createSockets({ ...options, limits: streaming.limits, auth, addresses })
   const honoListener = getRequestListener(
     (request, env) => app.fetch(request, { ...env, requestId: String(env.outgoing.getHeader(REQUEST_ID_HEADER)) }),
@@ -197,8 +195,6 @@ function createListener(options: HttpDoorOptions, waitingCalls: WaitingCalls, po
   }
   return { listener, sockets, a2aCalls }
 }
-
-const NO_LOAD: LoadReport = { waiting: 0, running: 0, workspaces: [] }
 
 /** Labelled with the status class only: a path or a client as a label would make one series for each. */
 function countRequest(metrics: Metrics, { headersSent, statusCode }: ServerResponse): void {

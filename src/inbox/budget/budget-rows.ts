@@ -3,10 +3,10 @@
  * adds nothing to the sum; it is counted and named. A budget of a message covers that message and everything below it in
  * its tree; a budget of a day covers all turns of its workspace.
  */
+import { DAY_MS } from '../../duration.ts'
 import type { DelegationEnvelope } from '../../protocol/delegation.ts'
 import { sql, type Transaction } from '../../store/store.ts'
 import type { Spending } from '../../usd.ts'
-import { DAY_MS } from '../read/usage.ts'
 
 /** Rows of a tree that are read; the limits of a tree keep it far below. */
 const TREE_ROWS_MAX = 500

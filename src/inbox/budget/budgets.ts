@@ -3,6 +3,7 @@
  * asked once. A raise lets the parked messages go on from there; a stop cancels them. Everything is stored, so a crash
  * changes nothing: the sweep finds the messages of an answered budget again.
  */
+import { DAY_MS } from '../../duration.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import type { Brief } from '../../protocol/brief.ts'
 import { COST_USD_MAX, isBudget } from '../../protocol/delegation.ts'
@@ -12,7 +13,6 @@ import type { InboxContext } from '../context.ts'
 import { refreshReadiness } from '../lease/conversation-readiness.ts'
 import { lockWorkspace } from '../lease/lock-workspace.ts'
 import type { Answerer, BudgetAsk, Budgets, BudgetWait } from '../owners.ts'
-import { DAY_MS } from '../read/usage.ts'
 import { inStates, type MessageState } from '../rows/message.ts'
 import { wakeMessage } from '../rows/message-updates.ts'
 import { messagesOfTask } from '../rows/task-messages.ts'

@@ -2,7 +2,7 @@
  * What waits for a person, from the rows of the inbox: permissions, questions, budgets, dead letters, deliveries,
  * damaged replies. Each kind is a list of its own, the oldest first; the door joins them to one (`doors/needs-you.ts`).
  */
-import { formatWait } from '../../duration.ts'
+import { DAY_MS, formatWait } from '../../duration.ts'
 import type { Part } from '../../protocol/a2a.ts'
 import { restoreEnvelope } from '../../protocol/envelope.ts'
 import { textOf } from '../../protocol/part.ts'
@@ -21,7 +21,6 @@ import type {
   PendingAsks,
 } from '../owners.ts'
 import type { StatusMessage } from '../settle/status-message.ts'
-import { DAY_MS } from './usage.ts'
 
 /** Rows of a page. */
 const LISTED_MAX = 100

@@ -3,21 +3,21 @@
  * Unsettled messages, and dead letters and deliveries that no person has handled, are never deleted.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { DAY_MS } from '../../duration.ts'
 import { ulidFloor } from '../../ids.ts'
 import { runStatement, type Store, sql, statement, type Transaction, together } from '../../store/store.ts'
 import { lockWorkspace } from '../lease/lock-workspace.ts'
-import { USAGE_PRUNED } from '../read/usage.ts'
 import { inStates } from '../rows/message.ts'
 import { deleteMessagesOf } from '../rows/message-updates.ts'
 import { laterMessagesOfTask } from '../rows/task-messages.ts'
 import { FINAL_STATES } from '../settle/task-state.ts'
+import { USAGE_PRUNED } from '../settle/turn-usage.ts'
 
 /** Rows deleted in one transaction. */
 const SLICE_ROWS_MAX = 100
 /** A task has rows in ten tables. With 500 tasks a slice, a message sent meanwhile took 73 ms. */
 const SLICE_TASKS_MAX = 20
 const HOUR_MS = 3600_000
-const DAY_MS = 24 * HOUR_MS
 
 export interface RetentionOptions {
   readonly taskMs: number

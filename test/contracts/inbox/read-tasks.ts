@@ -1,9 +1,11 @@
 /** What readers see of tasks: snapshots, and lists. */
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TaskQuery } from '../../../src/inbox/reception.ts'
 import type { Outcome, TurnEvent } from '../../../src/inbox/worker.ts'
 import type { Part } from '../../../src/protocol/a2a.ts'
+import { readLoad } from '../../../src/views/load.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { manualClock } from '../../fakes/manual-clock.ts'
 import { waitUntil } from '../../harness/wait.ts'
@@ -107,14 +109,14 @@ export function readTaskTests(harness: InboxHarness): void {
     const id = await harness.workspace()
     for (let count = 0; count < 3; count++) await harness.local.reception.admit(letterTo(id))
     await harness.sql('update conversations set ready_at = ready_at - 5000 where workspace_id = $1', id)
-    const before = await harness.local.load()
+    const before = await readLoad(harness.local.store)
     const queue = before.workspaces.find((workspace) => workspace.id === id)
     assert.deepEqual([queue?.waiting, queue?.running], [3, 0])
-    assert.ok((queue?.oldestWaitingMs ?? 0) >= 5000)
+    assert.ok((queue?.oldest_waiting_ms ?? 0) >= 5000)
     assert.ok(before.waiting >= 3)
     await harness.withWorker(id, async (worker) => {
       const lease = await worker.lease()
-      const during = (await harness.local.load()).workspaces.find((workspace) => workspace.id === id)
+      const during = (await readLoad(harness.local.store)).workspaces.find((workspace) => workspace.id === id)
       assert.deepEqual([during?.waiting, during?.running], [2, 1])
       await harness.local.inbox.settle(lease, done('one'))
     })

@@ -1,7 +1,9 @@
 /** Trees of delegations as owners and other readers see them, and who works for whom now. */
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { StoryScope, TreesQuery } from '../../../src/inbox/readers.ts'
+import { readOpenDelegations } from '../../../src/views/overview.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { COPIED_TEXT, copyMessages } from '../../harness/many-messages.ts'
 import { done, type InboxHarness, type TestWorker } from './harness.ts'
@@ -94,7 +96,7 @@ export function treeTests(harness: InboxHarness): void {
     await withTeam(3, async ({ ids: [first = '', second = '', third = ''], workers, lease }) => {
       for (const to of [third, second, second]) await admit(childOf(lease, to))
       const open = async () =>
-        (await harness.local.overview.openDelegations())
+        (await readOpenDelegations(harness.local.store)).delegations
           .filter(({ from }) => from === first)
           .map(({ to, count }) => [to, count])
       assert.deepEqual(await open(), [

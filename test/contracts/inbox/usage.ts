@@ -1,23 +1,27 @@
 /** Usage of turns, and turns that must wait for the hourly limit, on every engine. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { ApiAnswer } from '../../../src/api/api.ts'
 import { systemClock } from '../../../src/clock.ts'
-import type { OverviewPage } from '../../../src/inbox/load-readers.ts'
 import { prune, RETENTION } from '../../../src/inbox/upkeep/retention.ts'
 import type { Lease, Outcome } from '../../../src/inbox/worker.ts'
 import type { Brief } from '../../../src/protocol/brief.ts'
+import { readOverview } from '../../../src/views/overview.ts'
+import { readPlatformUsage, readUsage } from '../../../src/views/usage.ts'
 import { historyStep } from '../../../src/workspaces/brief/history.ts'
 import { turnLimitStep } from '../../../src/workspaces/brief/turn-limit.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { done, failure, hasCode, type InboxHarness } from './harness.ts'
 
+type Overview = ApiAnswer<'GET /overview'>
+
 export function usageTests(harness: InboxHarness): void {
-  const read = (workspaceId: string) => harness.local.usage.read({ workspaceId, days: 7, messages: 5 })
+  const read = (workspaceId: string) => readUsage(harness.local.store, { workspaceId, days: 7, messages: 5 })
 
   test('RT-13 the usage of every attempt is stored once and deleted when it is old', async () => {
     const id = await harness.workspace()
     await harness.withWorker(id, async (worker) => {
-      await harness.local.reception.admit(letterTo(id))
+      await harness.local.reception.admit(letterTo(id, { contextId: 'x' }))
       const first = await worker.lease()
       const retry = { type: 'retry', failure, afterMs: 0, reason: 'failure', interrupted: false } as const
       await harness.local.inbox.settle(first, { ...retry, usage: { durationMs: 1.4 } })
@@ -25,12 +29,14 @@ export function usageTests(harness: InboxHarness): void {
       const used = { inputTokens: 10, outputTokens: 2, costUsd: 0.125, durationMs: 20 }
       await harness.local.inbox.settle(second, { ...done('ok'), usage: used })
       await harness.local.inbox.settle(second, { ...done('ok'), usage: used })
-      const amounts = { inputTokens: 10, outputTokens: 2, costUsd: 0.125, durationMs: 21 }
-      const sum = { turns: 2, unknownTurns: 1, unknownCostTurns: 1, ...amounts }
-      const { total, days, messages } = await read(id)
+      const amounts = { input_tokens: 10, output_tokens: 2, cost_usd: 0.125, duration_ms: 21 }
+      const sum = { turns: 2, unknown_turns: 1, unknown_cost_turns: 1, ...amounts }
+      const { messageId: message_id, taskId: task_id, conversationId: conversation_id } = first
+      const { total, days, messages, conversations } = await read(id)
       assert.deepEqual(total, sum)
-      assert.deepEqual(messages, [{ messageId: first.messageId, taskId: first.taskId, ...sum }])
-      assert.equal(days.length, 1)
+      assert.deepEqual(messages, [{ message_id, task_id, ...sum }])
+      assert.deepEqual(conversations, [{ conversation_id, context_id: 'x', ...sum }])
+      assert.deepEqual(days, [{ day: new Date(systemClock.nowMs()).toISOString().slice(0, 10), ...sum }])
       await harness.sql('update turn_usage set ended_at = ended_at - 8640000000 where workspace_id = $1', id)
       assert.equal((await read(id)).total.turns, 0)
       await prune(harness.store, RETENTION, AbortSignal.timeout(60_000))
@@ -43,9 +49,9 @@ export function usageTests(harness: InboxHarness): void {
     const id = await harness.workspace()
     const idle = await harness.workspace()
     const all = async (limit: number) => {
-      const found: OverviewPage['workspaces'][number][] = []
+      const found: Overview['workspaces'][number][] = []
       for (let after: string | undefined = ''; after !== undefined; ) {
-        const page: OverviewPage = await harness.local.overview.read({ after, limit })
+        const page: Overview = await readOverview(harness.local.store, { after, limit })
         assert.ok(page.workspaces.length <= limit)
         found.push(...page.workspaces)
         after = page.next
@@ -61,13 +67,13 @@ export function usageTests(harness: InboxHarness): void {
       await settleNext({ type: 'dead', failure })
       await settleNext({ ...done('which one?'), finality: 'input_required' } as Outcome)
     })
-    const amounts = { inputTokens: 3, outputTokens: 1, costUsd: 0.5, durationMs: 7 }
-    const used = { turns: 1, unknownTurns: 0, unknownCostTurns: 0, ...amounts }
-    const unknown = { inputTokens: null, outputTokens: null, costUsd: null, durationMs: null }
-    const none = { turns: 0, unknownTurns: 0, unknownCostTurns: 0, ...unknown }
+    const amounts = { input_tokens: 3, output_tokens: 1, cost_usd: 0.5, duration_ms: 7 }
+    const used = { turns: 1, unknown_turns: 0, unknown_cost_turns: 0, ...amounts }
+    const unknown = { input_tokens: null, output_tokens: null, cost_usd: null, duration_ms: null }
+    const none = { turns: 0, unknown_turns: 0, unknown_cost_turns: 0, ...unknown }
     const expected = [
-      { id, deadLetters: 1, questions: 1, today: used },
-      { id: idle, deadLetters: 0, questions: 0, today: none },
+      { id, dead_letters: 1, questions: 1, today: used },
+      { id: idle, dead_letters: 0, questions: 0, today: none },
     ].sort((a, b) => (a.id < b.id ? -1 : 1))
     assert.deepEqual(await all(1), expected)
     assert.deepEqual(await all(1000), expected)
@@ -75,7 +81,7 @@ export function usageTests(harness: InboxHarness): void {
     await harness.local.deadLetters.discard(id, dead?.id ?? '')
     await harness.sql('update turn_usage set ended_at = ended_at - 86400000 where workspace_id = $1', id)
     const later = (await all(1000)).find((one) => one.id === id)
-    assert.deepEqual(later, { id, deadLetters: 0, questions: 1, today: none })
+    assert.deepEqual(later, { id, dead_letters: 0, questions: 1, today: none })
   })
 
   test('RT-13 a value that is no amount is stored as unknown', async () => {
@@ -86,8 +92,8 @@ export function usageTests(harness: InboxHarness): void {
       const said = { inputTokens: 'many' as never, outputTokens: -1, costUsd: Number.NaN, durationMs: 1e300 }
       await harness.local.inbox.settle(lease, { ...done('ok'), usage: said })
       const { total } = await read(id)
-      const none = { inputTokens: null, outputTokens: null, costUsd: null, durationMs: null }
-      assert.deepEqual(total, { turns: 1, unknownTurns: 1, unknownCostTurns: 1, ...none })
+      const none = { input_tokens: null, output_tokens: null, cost_usd: null, duration_ms: null }
+      assert.deepEqual(total, { turns: 1, unknown_turns: 1, unknown_cost_turns: 1, ...none })
     })
   })
 
@@ -138,12 +144,12 @@ export function usageTests(harness: InboxHarness): void {
     const [first, last] = [await spend(id, 'a', 2), await spend(id, 'a', 1)]
     await spend(await harness.workspace(), 'a', 16)
     const report = async (days: number, messages = 10) => {
-      const used = await harness.local.usage.read({ workspaceId: id, days, messages })
+      const used = await readUsage(harness.local.store, { workspaceId: id, days, messages })
       return {
-        total: used.total.costUsd,
-        days: used.days.map(({ costUsd }) => costUsd),
-        conversations: used.conversations.map(({ contextId, costUsd, turns }) => [contextId, costUsd, turns]),
-        messages: used.messages.map(({ messageId }) => messageId),
+        total: used.total.cost_usd,
+        days: used.days.map((each) => each.cost_usd),
+        conversations: used.conversations.map((each) => [each.context_id, each.cost_usd, each.turns]),
+        messages: used.messages.map((each) => each.message_id),
       }
     }
     const ids = [last, first, old, oldest].map(({ messageId }) => messageId)
@@ -160,33 +166,33 @@ export function usageTests(harness: InboxHarness): void {
     const [cheap, dear, busy, idle] = [
       ...[await harness.workspace(), await harness.workspace(), await harness.workspace(), await harness.workspace()],
     ] as [string, string, string, string]
-    const before = (await harness.local.usage.readAll(2)).total
+    const before = (await readPlatformUsage(harness.local.store, 2)).total
     await spend(cheap, 'a', 1)
     await age((await spend(dear, 'a', 5)).messageId, 1)
     const unknown = { ...done('ok'), usage: { durationMs: 1 } }
     for (const id of [busy, busy, idle]) await harness.run(letterTo(id), unknown)
     await harness.sql('update workspaces set deleted_at = now_ms() where id = $1', dear)
-    const { total, workspaces } = await harness.local.usage.readAll(2)
+    const { total, workspaces } = await readPlatformUsage(harness.local.store, 2)
     assert.equal(total.turns - before.turns, 5)
-    assert.ok(Math.abs((total.costUsd ?? 0) - (before.costUsd ?? 0) - 6) < 1e-6)
-    const own = workspaces.filter(({ workspaceId }) => [cheap, dear, busy, idle].includes(workspaceId))
+    assert.ok(Math.abs((total.cost_usd ?? 0) - (before.cost_usd ?? 0) - 6) < 1e-6)
+    const own = workspaces.filter((each) => [cheap, dear, busy, idle].includes(each.workspace_id))
     assert.deepEqual(
-      own.map(({ workspaceId, name, costUsd, unknownCostTurns }) => [workspaceId, name, costUsd, unknownCostTurns]),
+      own.map((each) => [each.workspace_id, each.name, each.cost_usd, each.unknown_cost_turns]),
       [
-        [dear, undefined, 5, 0],
+        [dear, null, 5, 0],
         [cheap, 'test', 1, 0],
         [busy, 'test', null, 2],
         [idle, 'test', null, 1],
       ],
     )
-    const today = (await harness.local.usage.readAll(1)).workspaces
-    assert.ok(!today.some(({ workspaceId }) => workspaceId === dear))
+    const today = (await readPlatformUsage(harness.local.store, 1)).workspaces
+    assert.ok(!today.some((each) => each.workspace_id === dear))
   })
 
   test('CL-7 the overview counts no permission as a question, and looks at the last 100 tasks', async () => {
     const id = await harness.workspace()
     const questions = async () =>
-      (await harness.local.overview.read({ limit: 1000 })).workspaces.find((one) => one.id === id)?.questions
+      (await readOverview(harness.local.store, { limit: 1000 })).workspaces.find((one) => one.id === id)?.questions
     await harness.withWorker(id, async (worker) => {
       await harness.local.reception.admit(letterTo(id))
       const lease = await worker.lease()

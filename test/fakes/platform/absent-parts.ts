@@ -1,8 +1,7 @@
-/** Parts of a fake platform that has no chat channels, no schedules, no dead letters and no turns. */
+/** Parts of a fake platform that has no chat channels, no schedules, and no dead letters. */
 import type { ChatRoutesContext } from '../../../src/doors/http/routes/route.ts'
 import { MoleculeError } from '../../../src/errors.ts'
 import type { DeadLetters } from '../../../src/inbox/owners.ts'
-import type { PlatformUsage } from '../../../src/inbox/readers.ts'
 import type { ReadStore } from '../../../src/store/store.ts'
 import type { Schedules } from '../../../src/workspaces/schedules.ts'
 
@@ -67,12 +66,4 @@ export const noSchedules: Schedules = {
   due: async () => ({ due: [], nextAtMs: undefined }),
   leaveOut: async () => undefined,
   prepareRun: ({ id }) => rejectNotFound(id),
-}
-
-const nothing = { inputTokens: null, outputTokens: null, costUsd: null, durationMs: null }
-
-export const noUsage: PlatformUsage = {
-  total: { turns: 0, unknownTurns: 0, unknownCostTurns: 0, ...nothing },
-  days: [],
-  workspaces: [],
 }

@@ -18,7 +18,7 @@ import { isFinal, isInterrupted, type StreamResponse, type Task, type TaskState 
 import { onAbort } from '../../../src/wait.ts'
 import type { TokenRole, Tokens } from '../../../src/workspaces/tokens.ts'
 import type { Workspace, Workspaces } from '../../../src/workspaces/workspace.ts'
-import { emptyStore, noChannels, noDeadLetters, noSchedules, noUsage } from './absent-parts.ts'
+import { emptyStore, noChannels, noDeadLetters, noSchedules } from './absent-parts.ts'
 import { createFakeTokens } from './fake-tokens.ts'
 
 export interface FakePlatform extends WorkspaceRoutesContext {
@@ -124,7 +124,6 @@ const NO_WORKSPACE_CONTEXT: WorkspaceRoutesContext = {
     heartbeat: rejectNotFound,
     peers: rejectNotFound,
   },
-  usage: { read: ({ workspaceId }) => rejectNotFound(workspaceId), readAll: async () => noUsage },
   clockDoor: { wake: () => undefined, run: ({ id }) => rejectNotFound(id) },
   schedules: noSchedules,
   chat: noChannels,
@@ -139,7 +138,6 @@ const NO_WORKSPACE_CONTEXT: WorkspaceRoutesContext = {
     prune: async () => 0,
     forgetAll: async () => 0,
   },
-  overview: { read: async () => ({ workspaces: [] }), openDelegations: async () => [] },
   agents: { list: async () => [] },
   knownNames: { runtimes: ['mock'], channelKinds: ['telegram'] },
   activity: {

@@ -2,8 +2,7 @@
  * Reads from an error text when a rate limit resets: seconds, a duration, a date, an epoch time or a time of day. Pure.
  * If the text has none, the retry table decides the wait.
  */
-
-const DAY_MS = 24 * 3600_000
+import { DAY_MS } from '../../../duration.ts'
 
 /** Milliseconds from now; undefined if the text does not say. */
 export function parseResetDelayMs(text: string, nowMs: number): number | undefined {

@@ -46,7 +46,6 @@ function createTestApp() {
     limits: SSE_LIMITS,
     version: '1',
     bridgeContext: { ...fakePlatform.bridgeContext, bridges: bridges.part },
-    load: async () => ({ waiting: 0, running: 0, workspaces: [] }),
     unready: async () => undefined,
   })
   /** The request as Node would give it to the app; the answer of a refusal is not written. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { secretOf } from '../../../../test/fakes/platform/fake-platform.ts'
 import { openDoor } from '../../../../test/harness/open-door.ts'
+import { openTestStore } from '../../../../test/harness/sqlite-store.ts'
 import { waitUntil } from '../../../../test/harness/wait.ts'
 import { COUNTERS, type CounterName, createMetrics } from '../../../metrics.ts'
 import { metricsText } from './metrics.ts'
@@ -11,9 +12,11 @@ const QUIET = { waiting: 0, running: 0, workspaces: [] }
 test('PL-10 metrics have the format of Prometheus: load by workspace, turns, failures, requests, memory', async (t) => {
   const metrics = createMetrics()
   metrics.count('molecule_turns_total', { outcome: 'done' }, 3)
-  const workspaces = [{ id: 'ws_1', waiting: 5, running: 1, oldestWaitingMs: 1500 }]
-  const load = async () => ({ waiting: 7, running: 2, workspaces })
-  const { sendRequest } = await openDoor(t, { metrics, load })
+  const { store, clock, insert } = openTestStore(t)
+  await insert('workspace_load', { workspace_id: 'ws_1', hosted: 1, slots: 1, waiting: 5, running: 1 })
+  await insert('workspace_load', { workspace_id: 'ws_2', hosted: 1, slots: 1, waiting: 2, running: 1 })
+  await insert('conversations', { workspace_id: 'ws_1', ready_at: clock.nowMs() - 1500 })
+  const { sendRequest } = await openDoor(t, { metrics, store })
   await sendRequest('/workspaces')
   await waitUntil(() => metrics.read().has('molecule_http_requests_total'), 'the refusal is counted')
   const { status, text, headers } = await sendRequest('/metrics', { token: secretOf('viewer') })
@@ -50,7 +53,7 @@ test('PL-32 every metric has its help and its type, and the name that its type a
     metrics.count(name, { code: 'a "quoted" \\ one\nof two lines' })
     metrics.count(name, { code: 'b' }, 2)
   }
-  const workspaces = ['ws_1', 'ws_2'].map((id) => ({ id, waiting: 5, running: 1, oldestWaitingMs: 1500 }))
+  const workspaces = ['ws_1', 'ws_2'].map((id) => ({ id, waiting: 5, running: 1, oldest_waiting_ms: 1500 }))
   const text = metricsText(metrics, { waiting: 10, running: 2, workspaces })
   assert.deepEqual(problemsOfFormat(text), [])
   assert.equal(text.match(/^# HELP molecule_\w+ [A-Z].*\.$/gm)?.length, Object.keys(COUNTERS).length + 7)

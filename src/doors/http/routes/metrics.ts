@@ -3,18 +3,18 @@
  * would otherwise begin a line of its own.
  */
 import { readMetrics } from '../../../api/platform.ts'
-import type { LoadReport } from '../../../inbox/load-readers.ts'
 import { COUNTERS, type Labels, type Metrics, type Series } from '../../../metrics.ts'
+import { type Load, readLoad } from '../../../views/load.ts'
 import { serve } from './route.ts'
 
 export const metricsRoutes = [
-  serve(readMetrics, async ({ context }, { metrics, load }) => {
-    const text = metricsText(metrics, await load())
+  serve(readMetrics, async ({ context }, { metrics, store }) => {
+    const text = metricsText(metrics, await readLoad(store))
     return context.body(text, 200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' })
   }),
 ]
 
-export function metricsText(metrics: Metrics, report: LoadReport): string {
+export function metricsText(metrics: Metrics, report: Load): string {
   const counters = [...metrics.read()].map(([name, series]) =>
     familyText({ name, help: COUNTERS[name], type: 'counter', series }),
   )
@@ -29,7 +29,7 @@ interface MetricFamily {
 }
 
 /** No name ends in `_total`, which is for counters; a name with a unit has a base unit. */
-function gauges({ waiting, running, workspaces }: LoadReport): MetricFamily[] {
+function gauges({ waiting, running, workspaces }: Load): MetricFamily[] {
   const gauge = (name: string, help: string, series: readonly Series[]): MetricFamily => ({
     name: `molecule_${name}`,
     help,
@@ -37,10 +37,10 @@ function gauges({ waiting, running, workspaces }: LoadReport): MetricFamily[] {
     series,
   })
   const one = (value: number): Series[] => [{ labels: {}, value }]
-  const each = (read: (workspace: LoadReport['workspaces'][number]) => number): Series[] =>
+  const each = (read: (workspace: Load['workspaces'][number]) => number): Series[] =>
     workspaces.map((workspace) => ({ labels: { workspace: workspace.id }, value: read(workspace) }))
   const depths = each((workspace) => workspace.waiting)
-  const oldest = each((workspace) => workspace.oldestWaitingMs / 1000)
+  const oldest = each((workspace) => workspace.oldest_waiting_ms / 1000)
   const memory = process.memoryUsage()
   return [
     gauge('messages_waiting', 'Messages that wait for a turn, in all workspaces.', one(waiting)),

@@ -38,9 +38,8 @@ test('PL-10 the API document has every route that is served, and no other', asyn
     addresses,
     reach: createReach(fakePlatform.workspaces),
   }
-  const load = async () => ({ waiting: 0, running: 0, workspaces: [] })
   const streaming = { waitingCalls: createWaitingCalls(fakePlatform.tokens), clock: systemClock, limits: SSE_LIMITS }
-  const app = createApp({ ...fakePlatform, ...rest, ...streaming, load, metrics: createMetrics() })
+  const app = createApp({ ...fakePlatform, ...rest, ...streaming, metrics: createMetrics() })
   const served = app.routes
     .filter(({ method }) => method !== 'ALL')
     .map(({ method, path }) => `${method.toLowerCase()} ${documentPath(path)}`)

@@ -3,22 +3,11 @@
  * which others now.
  */
 import { listOpenDelegations } from '../../../api/tasks.ts'
-import { readOverview } from '../../../api/usage.ts'
+import { readOverview as overview } from '../../../api/usage.ts'
+import { readOpenDelegations, readOverview } from '../../../views/overview.ts'
 import { serve } from './route.ts'
-import { viewSum } from './usage.ts'
 
 export const overviewRoutes = [
-  serve(listOpenDelegations, async (_call, { overview }) => ({ delegations: await overview.openDelegations() })),
-  serve(readOverview, async ({ query: { limit, after } }, { overview }) => {
-    const { workspaces, next } = await overview.read({ limit, ...(after !== undefined && { after }) })
-    return {
-      workspaces: workspaces.map(({ id, deadLetters, questions, today }) => ({
-        id,
-        dead_letters: deadLetters,
-        questions,
-        today: viewSum(today),
-      })),
-      next,
-    }
-  }),
+  serve(listOpenDelegations, (_call, { store }) => readOpenDelegations(store)),
+  serve(overview, ({ query }, { store }) => readOverview(store, query)),
 ]

@@ -12,9 +12,8 @@ import type { Action } from '../../../api/who-may.ts'
 import type { Clock } from '../../../clock.ts'
 import type { Bridges } from '../../../inbox/bridges.ts'
 import type { Deliveries } from '../../../inbox/delivery.ts'
-import type { LoadReport, Overview } from '../../../inbox/load-readers.ts'
 import type { Budgets, DamagedReplies, DeadLetters, PendingAsks, Rules } from '../../../inbox/owners.ts'
-import type { Activity, Conversations, Stories, UsageReader } from '../../../inbox/readers.ts'
+import type { Activity, Conversations, Stories } from '../../../inbox/readers.ts'
 import type { Reception } from '../../../inbox/reception.ts'
 import type { Lease } from '../../../inbox/worker.ts'
 import type { Log } from '../../../log.ts'
@@ -187,12 +186,10 @@ export interface WorkspaceRoutesContext {
   }
   readonly conversations: Conversations
   readonly stories: Stories
-  readonly usage: UsageReader
   readonly memories: Memories
   readonly schedules: Schedules
   /** Sends the messages of schedules. */
   readonly clockDoor: { wake(): void; run(schedule: Schedule): Promise<string> }
-  readonly overview: Overview
   readonly agents: FoundAgents
   readonly chat: ChatRoutesContext
   /** For the API document. */
@@ -229,7 +226,6 @@ export interface AppContext extends WorkspaceRoutesContext {
   readonly waitingCalls: WaitingCalls
   readonly limits: SseLimits
   readonly metrics: Metrics
-  readonly load: () => Promise<LoadReport>
   readonly clock: Clock
   readonly log: Log
   readonly version: string

@@ -2,105 +2,98 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
 import { openRoutes, recordPart } from '../../../../test/harness/route-calls.ts'
-import type { Overview } from '../../../inbox/load-readers.ts'
+import { openTestStore, START_MS } from '../../../../test/harness/sqlite-store.ts'
 import type { DeadLetters } from '../../../inbox/owners.ts'
-import type { UsageReader, UsageSum } from '../../../inbox/readers.ts'
 import type { FoundAgents } from './route.ts'
 
-const SUM: UsageSum = {
-  turns: 7,
-  unknownTurns: 1,
-  unknownCostTurns: 2,
-  inputTokens: 30,
-  outputTokens: 40,
-  costUsd: 0.5,
-  durationMs: 6,
-}
-const SUM_VIEW = {
-  turns: 7,
-  unknown_turns: 1,
-  unknown_cost_turns: 2,
+const DAY_MS = 24 * 3600_000
+const SUM = {
+  turns: 1,
+  unknown_turns: 0,
+  unknown_cost_turns: 0,
   input_tokens: 30,
   output_tokens: 40,
   cost_usd: 0.5,
   duration_ms: 6,
 }
+const NOTHING = { turns: 0, unknown_turns: 0, unknown_cost_turns: 0 }
+const UNKNOWN = { input_tokens: null, output_tokens: null, cost_usd: null, duration_ms: null }
 
-test('RT-13 the usage of a workspace is shown by day, conversation and message', async (t) => {
-  const usage = recordPart<UsageReader>({
-    read: {
-      total: SUM,
-      days: [{ ...SUM, day: '2026-01-02' }],
-      conversations: [{ ...SUM, conversationId: 'c', contextId: 'x' }],
-      messages: [{ ...SUM, messageId: 'm', taskId: 't' }],
-    },
-  })
-  const call = await openRoutes(t, { usage: usage.part })
+/** A store with turns of a workspace, each so many days ago. */
+async function storeWithTurns(t: test.TestContext, daysAgo: readonly number[]) {
+  const { store, insert, addWorkspace } = openTestStore(t)
+  await addWorkspace({ id: WORKSPACE_ID, name: 'shop' })
+  await insert('tasks', { id: 't', workspace_id: WORKSPACE_ID, conversation_id: 'c', context_id: 'x', state: 'done' })
+  for (const [index, days] of daysAgo.entries()) {
+    const used = { duration_ms: 6, input_tokens: 30, output_tokens: 40, cost_usd: 0.5 }
+    const turn = { message_id: `m_${index}`, workspace_id: WORKSPACE_ID, ended_at: START_MS - days * DAY_MS }
+    await insert('turn_usage', { ...turn, ...used })
+  }
+  return { store, insert }
+}
+
+test('RT-13 the usage of a workspace is shown by day, conversation and message, of 7 days and 20 messages', async (t) => {
+  const { store } = await storeWithTurns(t, [6, 7, ...Array(20).fill(0)])
+  const call = await openRoutes(t, { store })
   const path = `/workspaces/${WORKSPACE_ID}/usage`
-  assert.deepEqual((await call(`GET ${path}`)).json, {
-    total: SUM_VIEW,
-    days: [{ day: '2026-01-02', ...SUM_VIEW }],
-    conversations: [{ conversation_id: 'c', context_id: 'x', ...SUM_VIEW }],
-    messages: [{ message_id: 'm', task_id: 't', ...SUM_VIEW }],
-  })
-  await call(`GET ${path}?days=1&messages=0`)
-  await call(`GET ${path}?messages=500`)
-  const queries = [
-    { days: 7, messages: 20 },
-    { days: 1, messages: 0 },
-    { days: 7, messages: 500 },
-  ]
+  const { json } = await call(`GET ${path}`)
+  assert.deepEqual([json.total.turns, json.messages.length], [21, 20])
+  assert.deepEqual(json.days.at(-1), { day: '2026-01-09', ...SUM })
   assert.deepEqual(
-    usage.take(),
-    queries.map((query) => ['read', { workspaceId: WORKSPACE_ID, ...query }]),
+    json.conversations.map((one: { turns: number; context_id: string }) => [one.context_id, one.turns]),
+    [['x', 21]],
   )
+  assert.deepEqual((await call(`GET ${path}?days=8&messages=500`)).json.messages.at(-1), {
+    message_id: 'm_1',
+    task_id: 't',
+    ...SUM,
+  })
+  assert.deepEqual((await call(`GET ${path}?days=1&messages=0`)).json.messages, [])
   for (const wrong of ['days=0', 'messages=501', 'messages=x', 'days=100000'])
     assert.equal((await call(`GET ${path}?${wrong}`)).status, 400, wrong)
 })
 
 test('RT-13 the usage of all workspaces is shown for 30 days, with the names of those that still exist', async (t) => {
-  const workspaces = [
-    { ...SUM, workspaceId: 'w1', name: 'shop' },
-    { ...SUM, workspaceId: 'w2' },
-  ]
-  const usage = recordPart<UsageReader>({ readAll: { total: SUM, days: [{ ...SUM, day: '2026-01-02' }], workspaces } })
-  const call = await openRoutes(t, { usage: usage.part })
+  const { store, insert } = await storeWithTurns(t, [29, 30])
+  await insert('turn_usage', { message_id: 'm_gone', workspace_id: 'ws_gone', ended_at: START_MS })
+  const call = await openRoutes(t, { store })
+  const gone = { ...NOTHING, ...UNKNOWN, turns: 1, unknown_turns: 1, unknown_cost_turns: 1 }
   assert.deepEqual((await call('GET /usage', { role: 'viewer' })).json, {
-    total: SUM_VIEW,
-    days: [{ day: '2026-01-02', ...SUM_VIEW }],
+    total: { ...SUM, turns: 2, unknown_turns: 1, unknown_cost_turns: 1 },
+    days: [
+      { day: '2026-01-15', ...gone },
+      { day: '2025-12-17', ...SUM },
+    ],
     workspaces: [
-      { workspace_id: 'w1', name: 'shop', ...SUM_VIEW },
-      { workspace_id: 'w2', name: null, ...SUM_VIEW },
+      { workspace_id: WORKSPACE_ID, name: 'shop', ...SUM },
+      { workspace_id: 'ws_gone', name: null, ...gone },
     ],
   })
-  await call('GET /usage?days=1')
-  assert.deepEqual(usage.take(), [
-    ['readAll', 30],
-    ['readAll', 1],
-  ])
+  assert.equal((await call('GET /usage?days=1')).json.workspaces.length, 1)
   assert.equal((await call('GET /usage?days=0')).status, 400)
 })
 
 test('CL-7 the overview shows what each workspace used today and what in it needs a person, 200 at a time', async (t) => {
-  const workspaces = [{ id: 'w1', deadLetters: 3, questions: 2, today: SUM }]
-  const overview = recordPart<Overview>({
-    read: { workspaces, next: 'w1' },
-    openDelegations: [{ from: 'w1', to: 'w2', count: 3 }],
-  })
-  const call = await openRoutes(t, { overview: overview.part })
+  const { store, insert } = await storeWithTurns(t, [0])
+  const later = Array.from({ length: 200 }, (_, index) => `ws_${1000 + index}`)
+  for (const id of later) await insert('workspace_load', { workspace_id: id, hosted: 1, slots: 1 })
+  await insert('messages', { workspace_id: WORKSPACE_ID, state: 'dead' })
+  await insert('tasks', { workspace_id: WORKSPACE_ID, state: 'TASK_STATE_INPUT_REQUIRED' })
+  for (const n of [1, 2, 3]) await insert('messages', { id: `p${n}`, workspace_id: WORKSPACE_ID, state: 'waiting' })
+  for (const n of [1, 2, 3])
+    await insert('messages', { workspace_id: 'ws_1000', state: 'queued', parent_id: `p${n}`, child_open: 1 })
+  const call = await openRoutes(t, { store })
+  const view = { id: WORKSPACE_ID, dead_letters: 1, questions: 1, today: SUM }
   const { json } = await call('GET /overview', { role: 'viewer' })
-  const view = { id: 'w1', dead_letters: 3, questions: 2, today: SUM_VIEW }
-  assert.deepEqual(json, { workspaces: [view], next: 'w1' })
-  await call('GET /overview?after=w1&limit=1')
-  assert.deepEqual((await call('GET /delegations/open')).json, { delegations: [{ from: 'w1', to: 'w2', count: 3 }] })
-  assert.deepEqual(overview.take(), [
-    ['read', { limit: 200 }],
-    ['read', { limit: 1, after: 'w1' }],
-    ['openDelegations'],
-  ])
+  assert.deepEqual([json.workspaces.length, json.workspaces[0], json.next], [200, view, 'ws_1198'])
+  const idle = { dead_letters: 0, questions: 0, today: { ...NOTHING, ...UNKNOWN } }
+  assert.deepEqual((await call('GET /overview?after=ws_1198&limit=1')).json, {
+    workspaces: [{ id: 'ws_1199', ...idle }],
+  })
+  assert.deepEqual((await call('GET /delegations/open')).json, {
+    delegations: [{ from: WORKSPACE_ID, to: 'ws_1000', count: 3 }],
+  })
   for (const limit of [0, 201]) assert.equal((await call(`GET /overview?limit=${limit}`)).status, 400)
-  const last = await openRoutes(t, { overview: recordPart<Overview>({ read: { workspaces: [] } }).part })
-  assert.deepEqual((await last('GET /overview')).json, { workspaces: [] })
 })
 
 test('CL-7 the dead letters of a workspace are listed, replayed and discarded; only owners see what the program printed', async (t) => {

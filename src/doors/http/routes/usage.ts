@@ -1,39 +1,17 @@
 /** What the turns of a workspace used, over HTTP: in total, by day, by message. */
 import type { z } from 'zod'
-import { readPlatformUsage, readWorkspaceUsage, type usageSumSchema } from '../../../api/usage.ts'
+import {
+  readPlatformUsage as platformUsage,
+  type usageSumSchema,
+  readWorkspaceUsage as workspaceUsage,
+} from '../../../api/usage.ts'
 import type { UsageSum } from '../../../inbox/readers.ts'
+import { readPlatformUsage, readUsage } from '../../../views/usage.ts'
 import { serve } from './route.ts'
 
 export const usageRoutes = [
-  serve(readPlatformUsage, async ({ query }, { usage }) => {
-    const report = await usage.readAll(query.days)
-    return {
-      total: viewSum(report.total),
-      days: report.days.map((each) => ({ day: each.day, ...viewSum(each) })),
-      workspaces: report.workspaces.map((each) => ({
-        workspace_id: each.workspaceId,
-        name: each.name ?? null,
-        ...viewSum(each),
-      })),
-    }
-  }),
-  serve(readWorkspaceUsage, async ({ params, query }, { usage }) => {
-    const report = await usage.read({ workspaceId: params.id, ...query })
-    return {
-      total: viewSum(report.total),
-      days: report.days.map((each) => ({ day: each.day, ...viewSum(each) })),
-      conversations: report.conversations.map((each) => ({
-        conversation_id: each.conversationId,
-        context_id: each.contextId,
-        ...viewSum(each),
-      })),
-      messages: report.messages.map((each) => ({
-        message_id: each.messageId,
-        task_id: each.taskId,
-        ...viewSum(each),
-      })),
-    }
-  }),
+  serve(platformUsage, ({ query }, { store }) => readPlatformUsage(store, query.days)),
+  serve(workspaceUsage, ({ params, query }, { store }) => readUsage(store, { workspaceId: params.id, ...query })),
 ]
 
 export const viewSum = (sum: UsageSum): z.output<typeof usageSumSchema> => ({

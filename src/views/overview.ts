@@ -1,15 +1,23 @@
-/** The overview: what each workspace used today, and what in it waits for a person. One page of workspaces at a time. */
-import { type Store, sql, type Transaction } from '../../store/store.ts'
-import type { OpenDelegations, Overview, OverviewPage, OverviewQuery } from '../load-readers.ts'
-import { DAY_MS, SUMS, type SumRow, toSum } from './usage.ts'
+/** What goes on in all workspaces: what each used today and what in it waits for a person, and who works for whom. */
+import type { ApiAnswer } from '../api/api.ts'
+import { DAY_MS } from '../duration.ts'
+import { type ReadStore, sql, type Transaction } from '../store/store.ts'
+import { emptyRow, SUMS, type UsageSumRow, usageSum } from './usage.ts'
 
 /** Questions are searched among this many of the last changed tasks of a workspace. */
 const TASKS_SEARCHED = 100
 
-export const createOverview = (store: Store): Overview => ({
-  read: (query) => store.read(() => readOverview(query)),
-  openDelegations: () => store.read(() => sql<OpenDelegations>(OPEN_DELEGATIONS)),
-})
+export interface OverviewQuery {
+  /** The last workspace of the page before. */
+  readonly after?: string | undefined
+  readonly limit: number
+}
+
+type OverviewPage = ApiAnswer<'GET /overview'>
+type OpenDelegations = ApiAnswer<'GET /delegations/open'>
+
+export const readOverview = (store: ReadStore, query: OverviewQuery): Promise<OverviewPage> =>
+  store.read(() => overviewOf(query))
 
 const PAIRS_MAX = 500
 
@@ -18,6 +26,11 @@ const OPEN_DELEGATIONS = `select p.workspace_id as "from", c.workspace_id as "to
   from messages c join messages p on p.id = c.parent_id
   where c.child_open = 1 and c.settled_at is null
   group by p.workspace_id, c.workspace_id order by count(*) desc, p.workspace_id, c.workspace_id limit ${PAIRS_MAX}`
+
+/** The most delegations first. */
+export const readOpenDelegations = async (store: ReadStore): Promise<OpenDelegations> => ({
+  delegations: await store.read(() => sql<OpenDelegations['delegations'][number]>(OPEN_DELEGATIONS)),
+})
 
 interface AttentionRow {
   id: string
@@ -36,26 +49,24 @@ const ATTENTION = `select l.workspace_id as id,
     ) as questions
   from workspace_load l where l.workspace_id > $1 order by l.workspace_id limit $2`
 
-function* readOverview({ after = '', limit }: OverviewQuery): Transaction<OverviewPage> {
+function* overviewOf({ after = '', limit }: OverviewQuery): Transaction<OverviewPage> {
   const rows = yield* sql<AttentionRow>(ATTENTION, [after, limit + 1])
   const page = rows.slice(0, limit)
   const last = page.at(-1)?.id ?? after
-  const used = yield* sql<SumRow & { workspace_id: string }>(
+  const used = yield* sql<UsageSumRow & { workspace_id: string }>(
     `select workspace_id, ${SUMS} from turn_usage
      where ended_at >= (now_ms() / ${DAY_MS}) * ${DAY_MS} and workspace_id > $1 and workspace_id <= $2
      group by workspace_id`,
     [after, last],
   )
-  const sums = new Map(used.map((row) => [row.workspace_id, toSum(row)]))
+  const sums = new Map(used.map((row) => [row.workspace_id, usageSum(row)]))
   return {
     workspaces: page.map(({ id, dead, questions }) => ({
       id,
-      deadLetters: dead,
+      dead_letters: dead,
       questions,
-      today: sums.get(id) ?? NOTHING_USED,
+      today: sums.get(id) ?? usageSum(emptyRow()),
     })),
-    ...(rows.length > limit && { next: last }),
+    next: rows.length > limit ? last : undefined,
   }
 }
-
-const NOTHING_USED = toSum({ turns: 0, known: 0, priced: 0, input: null, output: null, cost: null, duration: null })
