@@ -114,7 +114,7 @@ async function* followEvents(
     watch = setTimeout(() => silence.abort(), SILENCE_MS_MAX)
   }
   restartWatch()
-  const from = since === undefined ? {} : { 'Last-Event-ID': String(since) }
+  const from: Record<string, string> = since === undefined ? {} : { 'Last-Event-ID': String(since) }
   const ends = AbortSignal.any([signal, silence.signal])
   try {
     const { fetch: send = fetch } = options

@@ -245,7 +245,7 @@ describe('the commands of molecule', () => {
       [['chat'], 2, /missing required argument/],
     ]
     for (const [args, expected, problem, env = {}] of cases) {
-      const api = env['MOLECULE_API_URL'] === '' ? { MOLECULE_API_URL: platform.url } : {}
+      const api: Record<string, string> = env['MOLECULE_API_URL'] === '' ? { MOLECULE_API_URL: platform.url } : {}
       const { code, out, err } = await molecule(args, { env: { ...env, ...api } })
       assert.deepEqual([code, out], [expected, ''], `${args.join(' ')}: ${err}`)
       assert.match(err, problem)

@@ -52,7 +52,7 @@ test('RE-9 an answer that depends on a cookie or a token is kept by no browser a
   paths.push(`/workspaces/${id}/conversations`, `/workspaces/${id}/files/config.yaml`, `/workspaces/${id}/activity`)
   paths.push('/a2a/Ada/.well-known/agent-card.json', '/metrics')
   for (const path of paths) {
-    for (const headers of [{ Cookie: cookie, Authorization: '' }, {}]) {
+    for (const headers of [{ Cookie: cookie, Authorization: '' }, {} as Record<string, string>]) {
       const answer = await get(platform, path, headers)
       assert.equal(answer.headers.get('cache-control'), 'no-store', `${answer.status} ${path}`)
     }

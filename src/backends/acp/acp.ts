@@ -50,7 +50,8 @@ export const acp: BackendDefinition = {
         command: () => command,
         authMethod,
         takesAuthMethod: true,
-        environment: () => Promise.resolve(context.environment[CLAUDE_RETRIES] ? {} : { [CLAUDE_RETRIES]: '1' }),
+        environment: async (): Promise<Readonly<Record<string, string>>> =>
+          context.environment[CLAUDE_RETRIES] ? {} : { [CLAUDE_RETRIES]: '1' },
         validate: (signal) => validateByGreeting({ command, authMethod }, context, signal),
       },
       context,

@@ -204,7 +204,8 @@ async function additionsFor(turn: Turn, codexContext: CodexContext, more: Readon
   const auth = await readTokenVariables(AUTH, environment, settings.authTokenFile)
   const token = auth[AUTH.variable] ?? openaiKeyOf(environment)
   // A custom provider reads the key from the other variable.
-  const both = token !== undefined && !environment['OPENAI_API_KEY'] ? { OPENAI_API_KEY: token } : {}
+  const both: Readonly<Record<string, string>> =
+    token !== undefined && !environment['OPENAI_API_KEY'] ? { OPENAI_API_KEY: token } : {}
   const { mode, passMeta } = settings
   return environmentAdditions(turn, {
     mode,

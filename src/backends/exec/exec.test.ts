@@ -20,7 +20,7 @@ type Values = Readonly<Record<string, string>>
 
 test('EX-1 cmd is required', (t) => {
   const { build } = setUp(t)
-  for (const values of [{}, { cmd: '' }]) {
+  for (const values of [{} as Values, { cmd: '' }]) {
     assert.throws(() => build(values), { code: 'bad_config', message: 'backend option "cmd" is required' })
   }
 })

@@ -91,7 +91,8 @@ test('AG-10 a failed tool fails with its own message; a missing tool names the e
 test('AG-10 the progress of a tool is reported as status', async (t) => {
   const server = await startMcpServer()
   t.after(() => server.stop())
-  for (const values of [{ tool: 'steps' }, { tool: 'steps', url: server.url }]) {
+  const program: Record<string, string> = { tool: 'steps' }
+  for (const values of [program, { ...program, url: server.url }]) {
     const events = await setUp(t, values).run('x')
     assert.ok(events.some((event) => event.type === 'status' && event.text === 'halfway (1 of 2)'))
   }

@@ -137,7 +137,8 @@ function headersOf({ method, params }: JsonObject): Record<string, string> {
   const { _meta: meta, name } = isJsonObject(params) ? params : {}
   const version = isJsonObject(meta) ? meta[VERSION_META] : undefined
   if (typeof version !== 'string' || typeof method !== 'string') return plain
-  const named = typeof name === 'string' && /^[\x21-\x7e]+$/.test(name) ? { 'Mcp-Name': name } : {}
+  const named: Record<string, string> =
+    typeof name === 'string' && /^[\x21-\x7e]+$/.test(name) ? { 'Mcp-Name': name } : {}
   return { ...plain, 'Mcp-Protocol-Version': version, 'Mcp-Method': method, ...named }
 }
 

@@ -42,7 +42,7 @@ export async function writeRest(exchange: HttpExchange, address: A2aAddress, opt
     const method = { ...(methodOf(name) as A2aMethod), version }
     const result = await callMethod({ rpc, method, workspaceId, identity, exchange, bytes }, options)
     if ('value' in result) {
-      const headers = version === '0.3' ? { 'Content-Type': 'application/json' } : {}
+      const headers: Record<string, string> = version === '0.3' ? { 'Content-Type': 'application/json' } : {}
       return write({ status: 200, headers, body: result.value ?? {} })
     }
     await writeStream(exchange, result.stream, { ...options, identity, form: (event) => event })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Json } from '../../../protocol/a2a.ts'
 import { hideSecrets, holdsHidden } from './hide-secrets.ts'
 
 const MASK = '[hidden]'
@@ -11,7 +12,7 @@ test('PL-12 option values under the name of a secret, and every header, are hidd
     tokens: ['a', 7, true],
     headers: { 'X-Any': 'x' },
     plain: 'x',
-    nested: [{ headers: '' }, { headers: null }, { headers: ['x'] }, { secret: null }],
+    nested: [{ headers: '' }, { headers: null }, { headers: ['x'] }, { secret: null }] as Json[],
   }
   const hidden = '[hidden]'
   assert.deepEqual(hideSecrets(given), {

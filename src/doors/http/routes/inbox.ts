@@ -99,5 +99,6 @@ async function directiveForBridge(directive: Directive, bridge: BriefedBridge, {
 /** Without backend, options and folder: the bridge has its own, and options may hold secrets of the platform. */
 function briefForBridge({ runtime: _runtime, options: _options, workingDir: _folder, env, ...rest }: Brief) {
   const token = env['MOLECULE_WORKSPACE_TOKEN']
-  return { ...rest, env: token === undefined ? {} : { MOLECULE_WORKSPACE_TOKEN: token } }
+  const ownEnv: Record<string, string> = token === undefined ? {} : { MOLECULE_WORKSPACE_TOKEN: token }
+  return { ...rest, env: ownEnv }
 }

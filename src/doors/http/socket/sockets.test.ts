@@ -148,7 +148,7 @@ test("PL-7 a browser is accepted by its cookie from the platform's page, or by a
   const cookie = String(headers['set-cookie']).split(';')[0] ?? ''
   await listen({ headers: { cookie, origin: url } })
   for (const origin of ['https://evil.test', 'null', undefined]) {
-    const given = origin === undefined ? {} : { origin }
+    const given: Record<string, string> = origin === undefined ? {} : { origin }
     assert.equal(await refusedWith(listen({ headers: { cookie, ...given } })), 403, origin)
   }
   const protocols = ['molecule', `molecule.bearer.${secretOf('viewer')}`]
