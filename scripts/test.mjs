@@ -1,5 +1,5 @@
 /**
- * `npm test` runs the unit tests in two processes, then contracts and end-to-end tests in one process per file. `--long` runs
+ * `npm test` runs the unit tests in a few processes, then contracts and end-to-end tests in one process per file. `--long` runs
  * the suites that take the longest instead: the page in a browser, crashes, attacks (`npm run test:long`). Arguments after `--`
  * choose files of all suites by a part of their path; `--test-name-pattern=...` chooses tests by title.
  *
@@ -7,6 +7,7 @@
  * (`test-watch.mjs`).
  */
 import { globSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { runTests } from './run-tests.mjs'
@@ -15,7 +16,9 @@ import { runTests } from './run-tests.mjs'
 const INSTALLING = ['test/agents/**', 'test/clients/**']
 /** Nobody should wait for these before each push; continuous integration does. */
 const LONG = ['test/canvas/**/*.test.ts', 'test/crash/**/*.test.ts', 'test/hostile/**/*.test.ts']
-const LANES = 2
+/** Files that run at once. Most tests wait for processes more than they compute; a browser computes. */
+const CORES = Math.min(availableParallelism(), 8)
+const LANES = 2 * CORES
 const PATTERN_FLAG = '--test-name-pattern='
 
 process.chdir(dirname(dirname(fileURLToPath(import.meta.url))))
@@ -37,7 +40,7 @@ const runs = [
   {
     title: isLong ? 'The page, crashes and attacks' : 'Contracts and end to end',
     files: isolatedFiles.map((file) => ({ file })),
-    lanes: LANES,
+    lanes: isLong ? CORES : LANES,
   },
 ]
 for (const one of runs) if (!(await runTests({ ...one, patterns }))) process.exitCode = 1
