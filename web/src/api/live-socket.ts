@@ -2,7 +2,7 @@
  * The one WebSocket of the page. It reconnects by itself. After each connect it sends the subscription again, with the
  * numbers that were seen, so that no event is missed and none comes twice.
  */
-import type { LiveMessage, Subscription } from './log-subscriptions.ts'
+import type { LiveMessage, SentSubscription } from './log-subscriptions.ts'
 
 export type LiveState =
   | { readonly kind: 'connecting' }
@@ -12,7 +12,7 @@ export type LiveState =
 
 export interface LiveSocketOptions {
   /** The body of the subscription, called after each connect. */
-  readonly subscription: () => Subscription
+  readonly subscription: () => SentSubscription
   readonly onMessage: (message: LiveMessage) => void
   readonly onState: (state: LiveState) => void
   /** The session has ended: there will be no further try. */
@@ -21,7 +21,7 @@ export interface LiveSocketOptions {
 
 export interface LiveSocket {
   /** A further subscription; without a connection nothing is sent. */
-  send(subscription: Subscription): void
+  send(subscription: SentSubscription): void
   /** Closes it for good. */
   close(): void
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createLogSubscriptions, type Subscription } from './log-subscriptions.ts'
+import { createLogSubscriptions, type SentSubscription } from './log-subscriptions.ts'
 
 function openSubscriptions() {
-  const sent: Subscription[] = []
+  const sent: SentSubscription[] = []
   const logs = createLogSubscriptions((message) => sent.push(message))
   const follow = (workspaceId: string, after: number) => {
     const seen: (number | 'gap')[] = []

@@ -13,7 +13,7 @@ export interface LiveMessage {
 }
 
 /** A message to the platform. */
-export interface Subscription {
+export interface SentSubscription {
   readonly subscribe: Readonly<Record<string, number | null>>
   readonly unsubscribe?: readonly string[]
 }
@@ -40,7 +40,7 @@ interface FollowedLog {
 }
 
 /** `send` does nothing while there is no connection: `all` is sent when there is one. */
-export function createLogSubscriptions(send: (message: Subscription) => void): LogSubscriptions {
+export function createLogSubscriptions(send: (message: SentSubscription) => void): LogSubscriptions {
   const logs = new Map<string, FollowedLog>()
   /** Subscriptions of this connection that are not confirmed. */
   const unconfirmed = new Map<string, number>()
