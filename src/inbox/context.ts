@@ -4,7 +4,7 @@ import type { Log } from '../log.ts'
 import type { Statement, Store } from '../store/store.ts'
 import type { WorkerQueues } from './lease/worker-queues.ts'
 import type { Watchers } from './read/watchers.ts'
-import type { TaskResult } from './settle/task-state.ts'
+import type { TaskResult } from './rows/task.ts'
 import type { Checkpoint, LeaseKey } from './worker.ts'
 
 /** Keeps the session token of a turn, or drops a lost one. Injected, because session rows belong to `src/sessions`. */

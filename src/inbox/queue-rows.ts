@@ -3,7 +3,7 @@
  * of the queue (`WorkspaceQueues.end`) removes the row.
  */
 import { sql, type Transaction, together } from '../store/store.ts'
-import { lockWorkspace } from './lease/lock-workspace.ts'
+import { lockWorkspace } from './rows/lock-workspace.ts'
 
 export interface QueueSettings {
   /** False when a bridge runs the turns. */

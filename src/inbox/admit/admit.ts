@@ -15,8 +15,9 @@ import { answerAsk, type OpenAsk, openAskOf } from '../ask/ask.ts'
 import { type Ancestry, requireRoom } from '../delegate/ancestry.ts'
 import { meetByKey, meetOldChild } from '../delegate/old-child.ts'
 import type { WorkerDirective } from '../lease/directives.ts'
-import { recordChange } from '../read/event-log.ts'
 import type { Admitted, Letter } from '../reception.ts'
+import { addMessage } from '../rows/conversation.ts'
+import { recordChange } from '../rows/log.ts'
 import { insertAnswer, insertLeased, insertQueued } from '../rows/message.ts'
 import type { Directive } from '../worker.ts'
 import { dedupeOf, dedupeOfContent, keyOfContent } from './dedupe.ts'
@@ -169,7 +170,7 @@ function* admitAnswer(
   const { message } = prepared.letter.envelope
   const id = prepared.letter.id ?? ulid()
   yield* together([
-    statement('update conversations set last_n = $2 where id = $1', [conversation.id, conversation.n]),
+    addMessage(conversation.id, conversation.n, { isFree: false }),
     insertAnswer(newMessage(prepared, conversation, { id, taskId: task.id, begun: false })),
   ])
   yield* answerAsk(asked, id)

@@ -3,10 +3,11 @@ import { isInterrupted, type TaskState } from '../../protocol/a2a.ts'
 import { type Statement, statement } from '../../store/store.ts'
 import type { Ancestry } from '../delegate/ancestry.ts'
 import { putStatement } from '../deliver/push-configs.ts'
-import { type Claimant, LEASE_MS } from '../lease/claim.ts'
+import type { Claimant } from '../lease/claim.ts'
 import type { Letter } from '../reception.ts'
+import { addLeasedMessage, addMessage, insertConversation } from '../rows/conversation.ts'
 import { EXPIRY_MS, type NewMessage } from '../rows/message.ts'
-import { setTaskState } from '../settle/task-state.ts'
+import { insertTask, setTaskState } from '../rows/task.ts'
 import type { Lease } from '../worker.ts'
 
 /** A letter with everything computed that needs no database: the transaction is short and may run twice. */
@@ -60,12 +61,8 @@ export function taskStatements(
 ): Statement[] {
   const { conversation, contextId, task, waitsForPermission } = placement
   if (task !== undefined) return isInterrupted(task.state) && !waitsForPermission ? [setTaskState(taskId, state)] : []
-  const row = statement(
-    `insert into tasks (id, workspace_id, conversation_id, context_id, principal, state, created_at, updated_at)
-     values ($1, $2, $3, $4, $5, $6, now_ms(), now_ms())`,
-    [taskId, letter.workspaceId, conversation.id, contextId, letter.principal, state],
-  )
-  return [row]
+  const { workspaceId, principal } = letter
+  return [insertTask({ id: taskId, workspaceId, conversationId: conversation.id, contextId, principal }, state)]
 }
 
 /** What a letter commits with its message: the webhook of its task, and writes of its door. */
@@ -134,26 +131,11 @@ export function leaseOfLetter(
   }
 }
 
-// SQL texts of the hot path are built once: a new string must be hashed again to find its prepared statement.
-
-const conversationInsertText = (leaseUntil: string, readyAt: string): string =>
-  `insert into conversations (id, workspace_id, principal, context_id, last_n, lease_epoch, worker, lease_until, ready_at)
-   values ($1, $2, $3, $4, $5, $6, $7, ${leaseUntil}, ${readyAt})`
-const INSERT_LEASED = conversationInsertText(`now_ms() + ${LEASE_MS}`, 'null')
-const INSERT_READY = conversationInsertText('null', 'now_ms()')
-const LEASE = `update conversations set last_n = $2, lease_epoch = $3, worker = $4, lease_until = now_ms() + ${LEASE_MS}
-  where id = $1`
-
 export function conversationStatement({ workspaceId, principal }: Letter, placement: Placement): Statement {
   const { conversation, contextId, claimant } = placement
   const { id, n, epoch } = conversation
-  if (!conversation.exists) {
-    const values = [id, workspaceId, principal, contextId, n]
-    if (claimant === undefined) return statement(INSERT_READY, [...values, epoch, null])
-    return statement(INSERT_LEASED, [...values, epoch + 1, claimant.worker])
-  }
-  if (claimant !== undefined) return statement(LEASE, [id, n, epoch + 1, claimant.worker])
-  // An older waiting message keeps its ready time: order within a conversation is absolute.
-  const ready = conversation.free ? ', ready_at = now_ms()' : ''
-  return statement(`update conversations set last_n = $2${ready} where id = $1`, [id, n])
+  const lease = claimant && { epoch: epoch + 1, worker: claimant.worker }
+  if (!conversation.exists) return insertConversation({ id, workspaceId, principal, contextId }, lease)
+  if (lease !== undefined) return addLeasedMessage(id, n, lease)
+  return addMessage(id, n, { isFree: conversation.free })
 }

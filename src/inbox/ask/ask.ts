@@ -8,18 +8,27 @@
 import type { Part, TaskState } from '../../protocol/a2a.ts'
 import { runStatement, sql, type Transaction, together } from '../../store/store.ts'
 import type { WorkerDirective } from '../lease/directives.ts'
-import { LEASE_COLUMNS, type LeaseRow, toLeaseKey } from '../lease/lease-rows.ts'
-import { lockWorkspace } from '../lease/lock-workspace.ts'
 import { lockHeldTurn, type SuspendOutput, suspend, takeSlotBack } from '../lease/suspend.ts'
 import type { Answerer, AskDecision, Rule } from '../owners.ts'
-import { type LogItem, recordChange } from '../read/event-log.ts'
-import { inStates } from '../rows/message.ts'
+import {
+  type AskKey,
+  type AskState,
+  answerQuestion,
+  decideAsk,
+  inAskStates,
+  insertAsk,
+  voidAnswers,
+  voidOpenAsks,
+} from '../rows/ask.ts'
+import { LEASE_COLUMNS, type LeaseRow, toLeaseKey } from '../rows/lease.ts'
+import { lockWorkspace } from '../rows/lock-workspace.ts'
+import { type LogItem, recordChange } from '../rows/log.ts'
+import { inStates, requeueAnswers } from '../rows/message.ts'
 import { markAsked } from '../rows/message-updates.ts'
-import { setTaskState } from '../settle/task-state.ts'
+import { setTaskState } from '../rows/task.ts'
 import { type Ask, type LeaseKey, type LeaseStanding, leaseId } from '../worker.ts'
 import { answererOfRule, useRule } from './rules.ts'
 
-const ASK_TIMEOUT_MS = 30 * 60_000
 /** Asks denied in one sweep; the next sweep denies the rest. */
 const EXPIRED_MAX = 100
 
@@ -32,7 +41,7 @@ export function* ask(key: LeaseKey, given: Ask, accepts: (id: string) => boolean
   const message = yield* lockHeldTurn(key)
   if (message === undefined) return { answer: 'stale', next: undefined }
   if (message.state === 'stopping') return { answer: 'stop', next: undefined }
-  const earlier = yield* sql<{ id: string; state: string }>(
+  const earlier = yield* sql<{ id: string; state: AskState }>(
     'select id, state from asks where message_id = $1 and epoch = $2',
     [key.messageId, key.epoch],
   )
@@ -42,37 +51,21 @@ export function* ask(key: LeaseKey, given: Ask, accepts: (id: string) => boolean
   if (earlier.some((one) => one.state === 'open')) return { answer: 'refused', next: undefined }
   const rule = given.kind === 'permission' ? yield* useRule(key.workspaceId, given) : undefined
   if (rule !== undefined) {
-    yield* insertAsk(key, given)
+    yield* storeAsk(key, given)
     yield* allowByRule(key, given.id, rule)
     const directive = { type: 'answer', key, askId: given.id, parts: [] } as const
     return { answer: 'held', next: undefined, answered: { worker: message.worker, directive } }
   }
   const suspended = yield* suspend(key, accepts)
   if (suspended.answer !== 'held') return suspended
-  yield* insertAsk(key, given)
+  yield* storeAsk(key, given)
   const state = given.kind === 'permission' ? 'TASK_STATE_AUTH_REQUIRED' : 'TASK_STATE_INPUT_REQUIRED'
   yield* setAskStatus(key, { state, parts: given.parts })
   return suspended
 }
 
-function* insertAsk(key: LeaseKey, given: Ask): Transaction<void> {
-  const permission = given.kind === 'permission' ? given : undefined
-  yield* sql(
-    `insert into asks (message_id, id, workspace_id, task_id, epoch, state, question, tool, subject, asked_at, expires_at)
-     values ($1, $2, $3, $4, $5, 'open', $6, $7, $8, now_ms(), now_ms() + $9)`,
-    [
-      key.messageId,
-      given.id,
-      key.workspaceId,
-      key.taskId,
-      key.epoch,
-      JSON.stringify(given.parts),
-      permission?.tool ?? null,
-      permission?.subject ?? null,
-      given.timeoutMs ?? ASK_TIMEOUT_MS,
-    ],
-  )
-  yield* runStatement(markAsked(key.messageId))
+function* storeAsk(key: LeaseKey, given: Ask): Transaction<void> {
+  yield* together([insertAsk(key, given), markAsked(key.messageId)])
 }
 
 /** The turn did not wait: its task and its slot stay as they are. */
@@ -105,7 +98,7 @@ interface OpenAskRow extends LeaseRow {
 
 const SELECT_OPEN = `select a.id, a.tool, a.subject, c.worker, ${LEASE_COLUMNS}
   from asks a join messages m on m.id = a.message_id join conversations c on c.id = m.conversation_id
-  where a.state = 'open' and c.lease_epoch = a.epoch and m.${inStates('leased')}`
+  where a.${inAskStates('open')} and c.lease_epoch = a.epoch and m.${inStates('leased')}`
 
 export function* openAskOf(taskId: string): Transaction<OpenAsk | undefined> {
   const [row] = yield* sql<OpenAskRow>(`${SELECT_OPEN} and a.task_id = $1`, [taskId])
@@ -125,13 +118,6 @@ export function* findOpenAsk({ messageId, epoch, id }: AskKey): Transaction<Open
 export function* findOpenAsksFor(workspaceId: string, tool: string): Transaction<OpenAsk[]> {
   const rows = yield* sql<OpenAskRow>(`${SELECT_OPEN} and a.workspace_id = $1 and a.tool = $2`, [workspaceId, tool])
   return rows.map(toOpenAsk)
-}
-
-/** The key of one ask. It stays unique, because no epoch is used twice. */
-export interface AskKey {
-  readonly messageId: string
-  readonly epoch: number
-  readonly id: string
 }
 
 /** `<message>.<epoch>.<ask>`, as owners see it: the whole key, so that no answer can reach another ask. */
@@ -158,10 +144,7 @@ const toOpenAsk = (row: OpenAskRow): OpenAsk => ({
 
 /** Closes the question with the message that answers it; the turn goes on. */
 export function* answerAsk(open: OpenAsk, answerMessageId: string): Transaction<void> {
-  yield* sql(
-    `update asks set state = 'answered', answer_message_id = $3 where message_id = $1 and id = $2 and state = 'open'`,
-    [open.key.messageId, open.id, answerMessageId],
-  )
+  yield* runStatement(answerQuestion({ messageId: open.key.messageId, id: open.id }, answerMessageId))
   yield* resumeTurn(open.key)
 }
 
@@ -191,17 +174,20 @@ export function* closeAsk({ key, id, tool }: OpenAsk, answer: AskAnswer): Transa
 }
 
 /** False when the ask was closed before. */
-function* markAnswered({ messageId, epoch, id }: AskKey, { decision, answerer }: AskAnswer): Transaction<boolean> {
-  const { name = null, principal = null, door = null } = answerer ?? {}
-  const closed = yield* sql(
-    `update asks set state = $4, answered_by = $5, answered_principal = $6, answered_door = $7, answered_at = now_ms()
-     where message_id = $1 and epoch = $2 and id = $3 and state = 'open' returning id`,
-    [messageId, epoch, id, askStateOf(decision), name, principal, door],
-  )
-  return closed.length > 0
+function* markAnswered(key: AskKey, { decision, answerer }: AskAnswer): Transaction<boolean> {
+  return (yield* runStatement(decideAsk(key, decision, answerer))).length > 0
 }
 
-export const askStateOf = (decision: AskDecision) => (decision === 'allowed' ? 'answered' : 'denied')
+/**
+ * The message runs again, and its next attempt asks again. Open asks are void; answers go back into the queue, because
+ * an answer is used up only when its turn settles. Returns how many answers wait again.
+ */
+export function* voidAsks(messageId: string): Transaction<number> {
+  yield* runStatement(voidOpenAsks(messageId))
+  const answers = yield* runStatement(requeueAnswers(messageId))
+  yield* runStatement(voidAnswers(messageId))
+  return answers.length
+}
 
 function* resumeTurn(key: LeaseKey, decided: readonly LogItem[] = []): Transaction<LeaseStanding> {
   const message = yield* lockHeldTurn(key)

@@ -7,21 +7,13 @@ import { MoleculeError } from '../../errors.ts'
 import { readTimeCursor, withinPage, writeTimeCursor } from '../../store/page-budget.ts'
 import { sql, type Transaction, together } from '../../store/store.ts'
 import type { InboxContext } from '../context.ts'
-import { lockWorkspace } from '../lease/lock-workspace.ts'
 import type { Answerer, AskDecision, OwnersPage, PendingAsk, PendingAsks, Rule, RuleChoice } from '../owners.ts'
-import { recordChange } from '../read/event-log.ts'
+import { type AskKey, type AskState, askStateOf, inAskStates } from '../rows/ask.ts'
+import { lockWorkspace } from '../rows/lock-workspace.ts'
+import { recordChange } from '../rows/log.ts'
 import { inStates } from '../rows/message.ts'
 import type { Directive } from '../worker.ts'
-import {
-  type AskKey,
-  askIdOf,
-  askStateOf,
-  closeAsk,
-  findOpenAsk,
-  findOpenAsksFor,
-  type OpenAsk,
-  parseAskId,
-} from './ask.ts'
+import { askIdOf, closeAsk, findOpenAsk, findOpenAsksFor, type OpenAsk, parseAskId } from './ask.ts'
 import { choiceOf, coversUse, ruleChoices } from './rule-pattern.ts'
 import { answererOfRule, findRule, insertRule } from './rules.ts'
 
@@ -79,7 +71,7 @@ interface PendingAskRow {
 }
 
 const OPEN_ASKS = `from asks a join messages m on m.id = a.message_id join conversations c on c.id = m.conversation_id
-  where a.state = 'open' and a.tool is not null and c.lease_epoch = a.epoch and m.${inStates('leased')}
+  where a.${inAskStates('open')} and a.tool is not null and c.lease_epoch = a.epoch and m.${inStates('leased')}
     and (a.workspace_id = $1 or $1 = '') and (a.asked_at > $2 or (a.asked_at = $2 and a.message_id > $3))`
 
 const PAGE_OF_ASKS = `select a.id, a.message_id, a.epoch, a.workspace_id, a.task_id, a.tool, a.subject, a.asked_at,
@@ -146,11 +138,11 @@ function* answerPendingAsk(
   const open = yield* findOpenAsk(askKey)
   if (open !== undefined && (yield* closeAsk(open, { decision, answerer }))) return open
   const { messageId, epoch, id } = askKey
-  const [row] = yield* sql<{ state: string }>(`select state ${BY_KEY}`, [messageId, epoch, id])
+  const [row] = yield* sql<{ state: AskState }>(`select state ${BY_KEY}`, [messageId, epoch, id])
   if (row?.state === askStateOf(decision)) return undefined
   throw new MoleculeError(
     'unsupported_operation',
-    REFUSALS[row?.state ?? ''] ?? 'no turn waits for this answer any more',
+    REFUSALS[row?.state ?? 'void'] ?? 'no turn waits for this answer any more',
   )
 }
 
@@ -187,7 +179,7 @@ function noRule({ subject }: StoredAsk, pattern: string | undefined): MoleculeEr
   return new MoleculeError('invalid_request', message, { details: { path: 'pattern' } })
 }
 
-const REFUSALS: Readonly<Record<string, string>> = {
+const REFUSALS: Readonly<Partial<Record<AskState, string>>> = {
   answered: 'this was allowed already',
   denied: 'this was denied already, or not answered in time',
 }

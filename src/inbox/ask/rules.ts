@@ -6,9 +6,9 @@ import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
 import { readTimeCursor, withinPage, writeTimeCursor } from '../../store/page-budget.ts'
 import { type Store, sql, type Transaction, together } from '../../store/store.ts'
-import { lockWorkspace } from '../lease/lock-workspace.ts'
 import type { Answerer, OwnersPage, Rule, RulePattern, Rules } from '../owners.ts'
-import { type NewLogEntry, recordChange } from '../read/event-log.ts'
+import { lockWorkspace } from '../rows/lock-workspace.ts'
+import { type NewLogEntry, recordChange } from '../rows/log.ts'
 import { type AskedUse, coversUse } from './rule-pattern.ts'
 
 /** Rules of one workspace. One more is refused; an ask compares its subject with each rule of its tool. */

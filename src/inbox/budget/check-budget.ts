@@ -6,7 +6,7 @@
 import type { Brief } from '../../protocol/brief.ts'
 import { sql, type Transaction, together } from '../../store/store.ts'
 import { spendingText, usdText } from '../../usd.ts'
-import { recordChange } from '../read/event-log.ts'
+import { recordChange } from '../rows/log.ts'
 import { type Budget, budgetOfDay, budgetsOfMessage, isSpent } from './budget-rows.ts'
 
 /** A message looks again after this time, if no answer wakes it before. */

@@ -14,7 +14,7 @@ import { sql, type Transaction } from '../../store/store.ts'
 import { truncate } from '../../truncate.ts'
 import { budgetsOfMessage } from '../budget/budget-rows.ts'
 import type { Letter } from '../reception.ts'
-import { type StatusMessage, withoutDetail } from '../settle/status-message.ts'
+import { type StatusMessage, withoutDetail } from '../rows/status-message.ts'
 import { type Ancestry, budgetLimits, withTraceOf, withTravelled } from './ancestry.ts'
 import { readTree, turnsBelow, turnsMaxOf } from './tree.ts'
 

@@ -7,7 +7,7 @@ import { withinPage } from '../../store/page-budget.ts'
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
 import type { InboxContext } from '../context.ts'
 import type { Deliveries, Delivery, DeliveryBody, DeliveryDecision, DeliveryPart, DeliveryResult } from '../delivery.ts'
-import { recordChange } from '../read/event-log.ts'
+import { recordChange } from '../rows/log.ts'
 import { isGivenUp, retryDelayMs } from './retry-schedule.ts'
 
 /** The oldest are listed, within the bytes of a page; later ones appear as these are resolved. */

@@ -8,7 +8,7 @@ import type { ProtocolVersion } from '../../protocol/envelope.ts'
 import type { PushConfig } from '../../protocol/push-config.ts'
 import { type Statement, type Store, sql, statement, type Transaction, together } from '../../store/store.ts'
 import type { NewPush, PushConfigs, PushCursor, PushKey, StoredPush } from '../delivery.ts'
-import { FINAL_STATES } from '../settle/task-state.ts'
+import { IS_FINAL } from '../rows/task.ts'
 import { isGivenUp, retryDelayMs } from './retry-schedule.ts'
 
 /** Push configs of one task; a further one is refused. */
@@ -217,7 +217,7 @@ function* fail({ taskId, id, config }: StoredPush, reason: string): Transaction<
 function* idle({ taskId, id }: PushKey): Transaction<void> {
   yield* sql(
     `update push_configs set worker = null, next_at = now_ms() + ${IDLE_MS},
-       state = case when exists (select 1 from tasks t where t.id = $1 and t.state in ${FINAL_STATES}) then 'done' else state end
+       state = case when exists (select 1 from tasks t where t.id = $1 and t.${IS_FINAL}) then 'done' else state end
      where task_id = $1 and id = $2 and state = 'active'`,
     [taskId, id],
   )

@@ -6,14 +6,12 @@
 import { restoreEnvelope } from '../../protocol/envelope.ts'
 import type { Sender } from '../../protocol/request.ts'
 import { type Statement, sql, statement, type Transaction, together } from '../../store/store.ts'
-import { type LogItem, type NewLogEntry, recordChange } from '../read/event-log.ts'
+import { leaseConversation, OLDEST_UNSETTLED_ID } from '../rows/conversation.ts'
+import { type LogItem, type NewLogEntry, recordChange } from '../rows/log.ts'
 import { claimMessage } from '../rows/message.ts'
-import { setTaskState } from '../settle/task-state.ts'
+import { setTaskState } from '../rows/task.ts'
 import type { Lease } from '../worker.ts'
-import { OLDEST_UNSETTLED_ID } from './conversation-readiness.ts'
 
-/** After this silence another worker may take over. Workers renew their leases every third of it. */
-export const LEASE_MS = 30_000
 /** Conversations claimed in one transaction, so that a long queue does not cost one commit for each. */
 export const CLAIMS_MAX = 32
 
@@ -114,14 +112,11 @@ export function* claimReady(workspaceId: string, worker: string, claimsMax = CLA
   return claims
 }
 
-const LEASE = `update conversations set lease_epoch = $2, worker = $3, lease_until = now_ms() + ${LEASE_MS},
-  ready_at = null where id = $1`
-
 /** The lease of that message, and the writes that store it. */
 export function claimHead(workspaceId: string, head: HeadRow, { worker, hosted }: Claimant): Claim {
   const epoch = head.lease_epoch + 1
   const writes = [
-    statement(LEASE, [head.conversation_id, epoch, worker]),
+    leaseConversation(head.conversation_id, { epoch, worker }),
     claimMessage(head.id, hosted),
     setTaskState(head.task_id, 'TASK_STATE_WORKING'),
   ]

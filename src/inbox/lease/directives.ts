@@ -5,9 +5,10 @@
 import type { Part } from '../../protocol/a2a.ts'
 import { restoreEnvelope } from '../../protocol/envelope.ts'
 import { sql, type Transaction } from '../../store/store.ts'
+import { type AskState, inAskStates } from '../rows/ask.ts'
+import { LEASE_COLUMNS, type LeaseRow, toLeaseKey } from '../rows/lease.ts'
 import { IS_RUNNING, inStates } from '../rows/message.ts'
 import type { Directive } from '../worker.ts'
-import { LEASE_COLUMNS, type LeaseRow, toLeaseKey } from './lease-rows.ts'
 
 /** Directives of each kind that one sweep sends; the next sweep sends the rest. */
 const DIRECTIVES_MAX = 200
@@ -23,7 +24,7 @@ interface TurnRow extends LeaseRow {
 
 interface AnswerRow extends TurnRow {
   ask_id: string
-  ask_state: string
+  ask_state: AskState
   /** The message that answers; null for a denial and for a permission, which is given without a message. */
   envelope: string | null
 }
@@ -37,7 +38,7 @@ export function* findDirectives(): Transaction<WorkerDirective[]> {
   )
   const answered = yield* sql<AnswerRow>(
     `select c.worker, ${LEASE_COLUMNS}, a.id as ask_id, a.state as ask_state, o.envelope ${RUNNING}
-     join asks a on a.message_id = m.id and a.epoch = c.lease_epoch and a.state in ('answered', 'denied')
+     join asks a on a.message_id = m.id and a.epoch = c.lease_epoch and a.${inAskStates('answered', 'denied')}
      left join messages o on o.id = a.answer_message_id
      where m.${IS_RUNNING} and m.${inStates('leased')} and m.asked = 1 limit ${DIRECTIVES_MAX}`,
   )

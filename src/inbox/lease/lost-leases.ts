@@ -4,8 +4,8 @@
  * `held` in two sweeps is released: by then every answer that was on its way has arrived.
  */
 import type { InboxContext } from '../context.ts'
+import { findLeasesOf } from '../rows/lease.ts'
 import { type LeaseKey, leaseId } from '../worker.ts'
-import { findLeasesOf } from './lease-rows.ts'
 
 export type ReleaseLease = (key: LeaseKey) => void
 

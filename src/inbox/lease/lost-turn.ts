@@ -4,12 +4,13 @@
  * it.
  */
 import { runStatement, type Transaction, together } from '../../store/store.ts'
-import { closeAsks, voidAsks } from '../ask/close-asks.ts'
-import { type LogItem, recordChange } from '../read/event-log.ts'
+import { voidAsks } from '../ask/ask.ts'
+import { voidOpenAsks } from '../rows/ask.ts'
+import { freeConversation } from '../rows/conversation.ts'
+import { type LogItem, recordChange } from '../rows/log.ts'
 import { closeLostStopped, type MessageState, returnLost, returnUnbegun } from '../rows/message.ts'
 import { countLoss } from '../rows/message-updates.ts'
 import { failTask } from '../settle/fail-task.ts'
-import { freeConversation } from './conversation-readiness.ts'
 
 /** A message with this many losses is a dead letter: the message itself probably kills its workers. */
 const LOSSES_MAX = 5
@@ -38,7 +39,7 @@ export interface LostTurn {
 export function* recordLoss(message: LostMessage): Transaction<LostTurn> {
   if (message.state === 'stopping') {
     // The task is cancelled. An answer that went back into the queue would start it again.
-    yield* closeAsks(message.id)
+    yield* runStatement(voidOpenAsks(message.id))
     yield* runStatement(closeLostStopped(message.id))
     return { again: false, items: [], waiting: 0 }
   }

@@ -3,8 +3,8 @@
  * the process is gone, so they need not run out first. Each lost turn is recorded and its message runs again.
  */
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
+import { lockWorkspace } from '../rows/lock-workspace.ts'
 import { IS_RUNNING } from '../rows/message.ts'
-import { lockWorkspace } from './lock-workspace.ts'
 import { freeLost, LOST_COLUMNS, type LostMessage, recordLoss } from './lost-turn.ts'
 
 /** Voids the leases of every worker of this host; returns how many turns were lost. */

@@ -4,7 +4,7 @@
  * a slot back, over the limit if need be.
  */
 import { sql, type Transaction, together } from '../../store/store.ts'
-import { recordChange } from '../read/event-log.ts'
+import { recordChange } from '../rows/log.ts'
 import { IS_RUNNING, type MessageState } from '../rows/message.ts'
 import { setSuspended } from '../rows/message-updates.ts'
 import type { LeaseKey, LeaseStanding } from '../worker.ts'

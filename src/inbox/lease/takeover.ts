@@ -3,10 +3,10 @@
  * so a worker that only slept can still settle. The takeover raises the epoch, and with that the old lease is stale.
  */
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
-import { recordChange } from '../read/event-log.ts'
+import { lockWorkspace } from '../rows/lock-workspace.ts'
+import { recordChange } from '../rows/log.ts'
 import { IS_RUNNING, inStates, type MessageState } from '../rows/message.ts'
 import { type Claim, claimHead, type HeadRow, selectHead } from './claim.ts'
-import { lockWorkspace } from './lock-workspace.ts'
 import { freeLost, LOST_COLUMNS, type LostMessage, recordLoss } from './lost-turn.ts'
 
 /** Leases taken over in one sweep; the next sweep takes the rest. */

@@ -7,16 +7,18 @@ import { MoleculeError } from '../../errors.ts'
 import { runStatement, sql, statement, type Transaction, together } from '../../store/store.ts'
 import type { InboxContext } from '../context.ts'
 import type { WorkspaceQueues } from '../queues.ts'
-import { type NewLogEntry, recordChange } from '../read/event-log.ts'
+import { voidOpenAsksOf } from '../rows/ask.ts'
+import { refreshReadiness, voidLeasesOf } from '../rows/conversation.ts'
+import { LEASE_COLUMNS, type LeaseRow, toLeaseKey } from '../rows/lease.ts'
+import { lockWorkspace } from '../rows/lock-workspace.ts'
+import { type NewLogEntry, recordChange } from '../rows/log.ts'
 import { cancelRunningOf, cancelWaitingOf, IS_RUNNING, inStates } from '../rows/message.ts'
 import { discardDeadLettersOf, wakeMessagesOf } from '../rows/message-updates.ts'
+import { IS_OPEN } from '../rows/task.ts'
 import { messagesOfTask } from '../rows/task-messages.ts'
 import { type CanceledTask, cancel } from '../settle/cancel.ts'
 import { failTask } from '../settle/fail-task.ts'
 import type { Failure, LeaseKey } from '../worker.ts'
-import { refreshReadiness } from './conversation-readiness.ts'
-import { LEASE_COLUMNS, type LeaseRow, toLeaseKey } from './lease-rows.ts'
-import { lockWorkspace } from './lock-workspace.ts'
 
 /** `lookForWork` finds workers for the messages of a resumed queue. */
 export function createWorkspaceQueues(context: InboxContext, lookForWork: () => void): WorkspaceQueues {
@@ -118,8 +120,7 @@ function* end(
   const running = yield* findRunning(workspaceId)
   const open = yield* sql<{ id: string; message_id: string }>(
     `select t.id, (select max(m.id) from messages m where ${messagesOfTask('m', 't.id')}) as message_id from tasks t
-     where t.workspace_id = $1 and t.state in ('TASK_STATE_SUBMITTED', 'TASK_STATE_WORKING',
-       'TASK_STATE_INPUT_REQUIRED', 'TASK_STATE_AUTH_REQUIRED') order by t.id`,
+     where t.workspace_id = $1 and t.${IS_OPEN} order by t.id`,
     [workspaceId],
   )
   const entries: NewLogEntry[] = []
@@ -132,16 +133,14 @@ function* end(
     cancelWaitingOf(workspaceId),
     cancelRunningOf(workspaceId),
     discardDeadLettersOf(workspaceId),
+    voidOpenAsksOf(workspaceId),
+    voidLeasesOf(workspaceId),
     ...CLEANUP_STATEMENTS.map((text) => statement(text, [workspaceId])),
   ])
   return { running, taskIds: open.map(({ id }) => id) }
 }
 
-/** A raised epoch makes every later call stale. */
 const CLEANUP_STATEMENTS: readonly string[] = [
-  `update asks set state = 'void' where workspace_id = $1 and state = 'open'`,
-  `update conversations set worker = null, lease_until = null, ready_at = null, lease_epoch = lease_epoch + 1
-   where id in (select t.conversation_id from tasks t where t.workspace_id = $1)`,
   'delete from sessions where workspace_id = $1',
   'delete from permission_rules where workspace_id = $1',
   'delete from workspace_load where workspace_id = $1',

@@ -10,9 +10,10 @@ import { isBareText } from '../../protocol/merge-artifact.ts'
 import type { StoredReply } from '../../protocol/stored-reply.ts'
 import type { Transaction } from '../../store/store.ts'
 import type { LogEntry } from '../reception.ts'
-import { type TaskIds, toAgentMessage } from '../settle/status-message.ts'
+import type { LogItem } from '../rows/log.ts'
+import { type TaskIds, toAgentMessage } from '../rows/status-message.ts'
 import type { TurnEvent } from '../worker.ts'
-import { DAMAGED_REPLY, type LogItem, readItems, type TaskLogRow } from './event-log.ts'
+import { DAMAGED_REPLY, readItems, type TaskLogRow } from './event-log.ts'
 
 export interface LogWire {
   /** The messages of these rows whose earlier events decide what the rows become, and that it has not seen. */

@@ -20,7 +20,7 @@ import type {
   PendingAsk,
   PendingAsks,
 } from '../owners.ts'
-import type { StatusMessage } from '../settle/status-message.ts'
+import type { StatusMessage } from '../rows/status-message.ts'
 
 /** Rows of a page. */
 const LISTED_MAX = 100

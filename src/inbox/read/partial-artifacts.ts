@@ -5,7 +5,7 @@
 import type { Artifact, TaskArtifactUpdate } from '../../protocol/a2a.ts'
 import { joinParts } from '../../protocol/merge-artifact.ts'
 import type { Transaction } from '../../store/store.ts'
-import type { TaskIds } from '../settle/status-message.ts'
+import type { TaskIds } from '../rows/status-message.ts'
 import { readLog } from './event-log.ts'
 import { createLogWire } from './log-wire.ts'
 

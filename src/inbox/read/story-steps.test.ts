@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MoleculeError } from '../../errors.ts'
 import type { TaskState } from '../../protocol/a2a.ts'
-import type { LogItem } from './event-log.ts'
+import type { LogItem } from '../rows/log.ts'
 import {
   type LoggedItems,
   readStoryCursor,

@@ -10,7 +10,7 @@ import type { Sender } from '../../protocol/request.ts'
 import { TEXT_CHARACTERS_MAX, truncate, truncateStart } from '../../truncate.ts'
 import { RULE_DOOR } from '../ask/rules.ts'
 import type { StoryStep } from '../readers.ts'
-import type { LogItem } from './event-log.ts'
+import type { LogItem } from '../rows/log.ts'
 
 /** A message and its task's state, as stored. */
 export interface StoryMessageRow {

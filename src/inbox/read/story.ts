@@ -13,9 +13,9 @@ import { truncate } from '../../truncate.ts'
 import { dedupeRange } from '../admit/dedupe.ts'
 import { budgetsOfMessage } from '../budget/budget-rows.ts'
 import type { Stories, Story, StoryBudget, StoryDelivery, StoryQuery } from '../readers.ts'
+import type { LogItem } from '../rows/log.ts'
+import type { StatusMessage } from '../rows/status-message.ts'
 import { laterMessagesOfTask } from '../rows/task-messages.ts'
-import type { StatusMessage } from '../settle/status-message.ts'
-import type { LogItem } from './event-log.ts'
 import { coversPrincipal } from './principals.ts'
 import {
   readStoryCursor,

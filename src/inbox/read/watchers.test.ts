@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { manualClock, soon } from '../../../test/fakes/manual-clock.ts'
-import type { TaskResult } from '../settle/task-state.ts'
+import type { TaskResult } from '../rows/task.ts'
 import { createWatchers, listenForChanges } from './watchers.ts'
 
 const RESULT: TaskResult = { state: 'TASK_STATE_COMPLETED', reply: { parts: [], artifacts: [] }, atMs: 1 }

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../../clock.ts'
 import { createWakeUp } from '../../wait.ts'
-import type { TaskResult } from '../settle/task-state.ts'
+import type { TaskResult } from '../rows/task.ts'
 
 /** A reader reads the store again after this time, so a missed wake-up delays it by no more. */
 export const RECHECK_MS = 5000

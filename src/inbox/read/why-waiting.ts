@@ -1,10 +1,10 @@
 /** Why a task has not begun, as a status message: it waits for an older message, a slot, a worker or a resume. */
 import { formatWait } from '../../duration.ts'
 import { sql, type Transaction } from '../../store/store.ts'
-import { OLDEST_UNSETTLED_ID } from '../lease/conversation-readiness.ts'
 import { whyOffline } from '../offline.ts'
+import { OLDEST_UNSETTLED_ID } from '../rows/conversation.ts'
 import type { MessageState } from '../rows/message.ts'
-import type { StatusMessage } from '../settle/status-message.ts'
+import type { StatusMessage } from '../rows/status-message.ts'
 
 interface HeadRow {
   id: string

@@ -6,6 +6,7 @@
 import type { WaitsFor } from '../../protocol/brief.ts'
 import { type Statement, statement, type Value } from '../../store/store.ts'
 import type { LeaseKey, Outcome } from '../worker.ts'
+import { inAskStates } from './ask.ts'
 import { type States, stateCondition } from './state-condition.ts'
 import { messagesOfTask } from './task-messages.ts'
 
@@ -259,7 +260,7 @@ export const cancelWaitingOf = (workspaceId: string): Statement =>
 export const cancelRunningOf = (workspaceId: string): Statement =>
   statement(move('cancelRunningOf', CANCELED, 'workspace_id = $1'), [workspaceId])
 
-const ANSWERS = `id in (select answer_message_id from asks where message_id = $1 and state = 'answered')`
+const ANSWERS = `id in (select answer_message_id from asks where message_id = $1 and ${inAskStates('answered')})`
 
 /** The answers that the turns of this message got. Returns their ids. */
 export const requeueAnswers = (messageId: string): Statement =>

@@ -2,10 +2,10 @@
  * What a worker reports while its turn runs: that it begins, its events, and that it is still alive. Each answer says
  * how the lease stands; this is how a worker on another machine learns that its turn was cancelled or taken over.
  */
-import { sql, statement, type Transaction, together } from '../../store/store.ts'
-import { LEASE_MS } from '../lease/claim.ts'
-import { lockWorkspace } from '../lease/lock-workspace.ts'
-import { type LogItem, recordChange } from '../read/event-log.ts'
+import { runStatement, sql, statement, type Transaction, together } from '../../store/store.ts'
+import { extendLease } from '../rows/conversation.ts'
+import { lockWorkspace } from '../rows/lock-workspace.ts'
+import { type LogItem, recordChange } from '../rows/log.ts'
 import { isRunning, type MessageState } from '../rows/message.ts'
 import { storeAppended } from '../rows/message-updates.ts'
 import type { LeaseKey, LeaseStanding, NumberedEvents, RenewedStanding } from '../worker.ts'
@@ -58,7 +58,7 @@ function* keepNote(key: LeaseKey, { name, value }: { name: string; value: string
 export function* extend(key: LeaseKey): Transaction<RenewedStanding> {
   const held = yield* lockHeldRow(key)
   if (held === undefined) return 'stale'
-  yield* sql(`update conversations set lease_until = now_ms() + ${LEASE_MS} where id = $1`, [key.conversationId])
+  yield* runStatement(extendLease(key.conversationId))
   return held.suspended === 1 && held.state === 'leased' ? 'waiting' : standing(held)
 }
 

@@ -9,13 +9,15 @@ import { restoreEnvelope } from '../../protocol/envelope.ts'
 import { readTimeCursor, type TimeCursor, withinPage, writeTimeCursor } from '../../store/page-budget.ts'
 import { runStatement, sql, type Transaction, together } from '../../store/store.ts'
 import type { InboxContext } from '../context.ts'
-import { lockWorkspace } from '../lease/lock-workspace.ts'
 import type { DeadLetter, DeadLetters, OwnersPage } from '../owners.ts'
 import { addNote } from '../read/activity.ts'
-import { recordChange } from '../read/event-log.ts'
+import { addNextMessage } from '../rows/conversation.ts'
+import { lockWorkspace } from '../rows/lock-workspace.ts'
+import { recordChange } from '../rows/log.ts'
 import { inStates, insertReplay, type MessageState } from '../rows/message.ts'
 import { discardDeadLetter, markReplayed } from '../rows/message-updates.ts'
-import type { StatusMessage } from './status-message.ts'
+import type { StatusMessage } from '../rows/status-message.ts'
+import { insertTask } from '../rows/task.ts'
 
 /** Rows of a page. */
 const LIST_MAX = 200
@@ -119,17 +121,11 @@ function* replay(workspaceId: string, messageId: string): Transaction<string> {
   if (dead.replayed_as !== null) return dead.replayed_as
   if (dead.state !== 'dead') throw notDead(messageId)
   const taskId = ulid()
-  yield* sql(
-    `insert into tasks (id, workspace_id, conversation_id, context_id, principal, state, created_at, updated_at)
-     values ($1, $2, $3, $4, $5, 'TASK_STATE_SUBMITTED', now_ms(), now_ms())`,
-    [taskId, workspaceId, dead.conversation_id, dead.context_id, dead.principal],
-  )
+  const { conversation_id: conversationId, context_id: contextId, principal } = dead
+  const task = { id: taskId, workspaceId, conversationId, contextId, principal }
+  yield* runStatement(insertTask(task, 'TASK_STATE_SUBMITTED'))
   yield* copyMessage({ from: messageId, to: taskId, dedupe: dead.dedupe })
-  yield* sql(
-    `update conversations set last_n = last_n + 1,
-       ready_at = case when worker is null then coalesce(ready_at, now_ms()) else ready_at end where id = $1`,
-    [dead.conversation_id],
-  )
+  yield* runStatement(addNextMessage(conversationId))
   const entries = [{ taskId, messageId: taskId, items: [{ t: 'status', state: 'TASK_STATE_SUBMITTED' } as const] }]
   yield* together(recordChange({ workspaceId, waiting: 1, entries }))
   return taskId

@@ -1,11 +1,11 @@
 /** Fails a task with a reason. Its unsettled messages become dead letters: they could only follow what has failed. */
 import { runStatement, type Transaction, together } from '../../store/store.ts'
-import { type AddressedMessage, deliveryStatements } from '../deliver/delivery-rows.ts'
-import type { LogItem } from '../read/event-log.ts'
+import { type AddressedMessage, deliveryStatements } from '../rows/delivery.ts'
+import type { LogItem } from '../rows/log.ts'
 import { failMessages } from '../rows/message.ts'
+import { statusMessageOf, withoutDetail } from '../rows/status-message.ts'
+import { setTaskState } from '../rows/task.ts'
 import type { Failure } from '../worker.ts'
-import { statusMessageOf, withoutDetail } from './status-message.ts'
-import { setTaskState } from './task-state.ts'
 
 export interface FailedTask {
   /** How many messages became dead letters. */

@@ -6,7 +6,7 @@ import type { Artifact } from '../../protocol/a2a.ts'
 import type { StoredReply } from '../../protocol/stored-reply.ts'
 import { PAGE_BYTES_MAX, withinPage } from '../../store/page-budget.ts'
 import { sql, type Transaction } from '../../store/store.ts'
-import type { LogItem } from '../read/event-log.ts'
+import type { LogItem } from '../rows/log.ts'
 import type { TurnEvent } from '../worker.ts'
 
 /** Of a longer log the end is kept. */

@@ -1,17 +1,18 @@
 /** What each outcome does to its message and its task. Runs inside the settle transaction only. */
 import type { MessageContent, Part, TaskState } from '../../protocol/a2a.ts'
 import { type StoredReply, writeReply } from '../../protocol/stored-reply.ts'
-import type { Statement, Transaction } from '../../store/store.ts'
-import { closeAsks, voidAsks } from '../ask/close-asks.ts'
+import { runStatement, type Statement, type Transaction } from '../../store/store.ts'
+import { voidAsks } from '../ask/ask.ts'
 import type { KeepSession } from '../context.ts'
-import { type AddressedMessage, deliveryStatements } from '../deliver/delivery-rows.ts'
-import type { LogItem } from '../read/event-log.ts'
+import { voidOpenAsks } from '../rows/ask.ts'
+import { type AddressedMessage, deliveryStatements } from '../rows/delivery.ts'
+import type { LogItem } from '../rows/log.ts'
 import { finishMessage, type MessageState, releaseMessage, retryMessage, settleStopped } from '../rows/message.ts'
 import { countFailure } from '../rows/message-updates.ts'
+import { retryStatus, type StatusMessage, statusMessageOf, withoutDetail } from '../rows/status-message.ts'
+import { setTaskState, type TaskResult } from '../rows/task.ts'
 import type { LeaseKey, NumberedEvents, Outcome } from '../worker.ts'
 import { failTask } from './fail-task.ts'
-import { retryStatus, type StatusMessage, statusMessageOf, withoutDetail } from './status-message.ts'
-import { setTaskState, type TaskResult } from './task-state.ts'
 
 export interface SettleInput {
   readonly key: LeaseKey
@@ -90,7 +91,7 @@ function* endAsks(
 ): Transaction<number> {
   const again = message.state !== 'stopping' && outcome.type !== 'done' && outcome.type !== 'dead'
   if (again) return yield* voidAsks(messageId)
-  yield* closeAsks(messageId)
+  yield* runStatement(voidOpenAsks(messageId))
   return 0
 }
 

@@ -5,6 +5,7 @@
  * which other nodes use too.
  */
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
+import { moveReadyTimesBack } from '../rows/conversation.ts'
 import { moveTimesBack, OPEN_MESSAGES } from '../rows/message-updates.ts'
 
 /** No retry is further away: a later ready time was written by another clock. */
@@ -28,7 +29,7 @@ export function* correctClock(): Transaction<number> {
   if (backMs < JUMP_MS_MIN) return 0
   yield* together([
     moveTimesBack(backMs),
-    statement('update conversations set ready_at = ready_at - $1 where ready_at is not null', [backMs]),
+    moveReadyTimesBack(backMs),
     statement(`update deliveries set next_at = next_at - $1 where state = 'pending'`, [backMs]),
   ])
   return backMs

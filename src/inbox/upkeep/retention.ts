@@ -6,11 +6,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { DAY_MS } from '../../duration.ts'
 import { ulidFloor } from '../../ids.ts'
 import { runStatement, type Store, sql, statement, type Transaction, together } from '../../store/store.ts'
-import { lockWorkspace } from '../lease/lock-workspace.ts'
+import { lockWorkspace } from '../rows/lock-workspace.ts'
 import { inStates } from '../rows/message.ts'
 import { deleteMessagesOf } from '../rows/message-updates.ts'
+import { IS_FINAL } from '../rows/task.ts'
 import { laterMessagesOfTask } from '../rows/task-messages.ts'
-import { FINAL_STATES } from '../settle/task-state.ts'
 import { USAGE_PRUNED } from '../settle/turn-usage.ts'
 
 /** Rows deleted in one transaction. */
@@ -146,7 +146,7 @@ const pruneTasks = ({ taskMs }: RetentionOptions) =>
     const before = ulidFloor((time?.now ?? 0) - taskMs)
     const tasks = yield* sql<{ id: string; conversation_id: string }>(
       `select t.id, t.conversation_id from tasks t where t.id < $2 and t.updated_at < now_ms() - $1
-       and t.state in ${FINAL_STATES}
+       and t.${IS_FINAL}
        and not exists (select 1 from messages m where m.id = t.id and ${KEPT})
        and not exists (select 1 from messages m where ${laterMessagesOfTask('m', 't.id')} and ${KEPT})
        and not exists (select 1 from deliveries d where d.task_id = t.id and d.finished_at is null)

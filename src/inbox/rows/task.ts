@@ -1,11 +1,34 @@
-/** Writes a task's state. The last settle of a task also hands its result to the callers that wait in this process. */
+/** The row of a task, and its states. The last settle of a task also hands its result to the callers that wait in this process. */
 import type { TaskState } from '../../protocol/a2a.ts'
 import type { StoredReply } from '../../protocol/stored-reply.ts'
 import { type Statement, statement } from '../../store/store.ts'
+import { type States, stateCondition } from './state-condition.ts'
 import type { StatusMessage } from './status-message.ts'
 
-/** The final task states, as a list for SQL. */
-export const FINAL_STATES = `('TASK_STATE_COMPLETED', 'TASK_STATE_FAILED', 'TASK_STATE_CANCELED', 'TASK_STATE_REJECTED')`
+/** For a query on tasks: `t.${inTaskStates('TASK_STATE_WORKING')}`. */
+const inTaskStates = (...states: States<TaskState>): string => stateCondition(states)
+
+export const IS_OPEN = inTaskStates(
+  ...(['TASK_STATE_SUBMITTED', 'TASK_STATE_WORKING', 'TASK_STATE_INPUT_REQUIRED', 'TASK_STATE_AUTH_REQUIRED'] as const),
+)
+export const IS_FINAL = inTaskStates(
+  ...(['TASK_STATE_COMPLETED', 'TASK_STATE_FAILED', 'TASK_STATE_CANCELED', 'TASK_STATE_REJECTED'] as const),
+)
+
+export interface NewTask {
+  readonly id: string
+  readonly workspaceId: string
+  readonly conversationId: string
+  readonly contextId: string
+  readonly principal: string
+}
+
+export const insertTask = (row: NewTask, state: TaskState): Statement =>
+  statement(
+    `insert into tasks (id, workspace_id, conversation_id, context_id, principal, state, created_at, updated_at)
+     values ($1, $2, $3, $4, $5, $6, now_ms(), now_ms())`,
+    [row.id, row.workspaceId, row.conversationId, row.contextId, row.principal, state],
+  )
 
 /** A task that is final or interrupted. With it, the most frequent call (one message, one reply) reads nothing back. */
 export interface TaskResult {

@@ -1,7 +1,7 @@
 /** Leases as rows: the columns that make a `LeaseKey`, and the leases of one worker. */
 import { sql, type Transaction } from '../../store/store.ts'
-import { IS_RUNNING } from '../rows/message.ts'
 import type { LeaseKey } from '../worker.ts'
+import { IS_RUNNING } from './message.ts'
 
 /** Leases read at a time; the next sweep or poll reads the rest. */
 const LEASES_MAX = 1000
