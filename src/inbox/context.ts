@@ -35,4 +35,6 @@ export interface InboxContext {
    * store. Call after commit.
    */
   changed(workspaceId: string, taskId?: string, result?: TaskResult): void
+  /** A transaction wrote a delivery, or may have: wakes the doors that push. Call after commit. */
+  deliveriesWritten(): void
 }

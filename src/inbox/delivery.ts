@@ -57,6 +57,13 @@ export interface Deliveries {
    * needs a person, and `take` goes on with the next one.
    */
   take(door: string, split?: (body: DeliveryBody) => readonly string[]): Promise<Delivery | undefined>
+  /** How long until the next delivery of the door can be taken; undefined while it has none that waits. */
+  dueInMs(door: string): Promise<number | undefined>
+  /**
+   * Calls back when a transaction wrote a delivery for any door, until the returned function is called. A hint: the door
+   * asks again after some seconds, because one of another process may be lost.
+   */
+  watch(callback: () => void): () => void
   /** Committed before the part is sent. */
   beginPart(id: string, n: number): Promise<void>
   partSent(id: string, n: number, receipt: string): Promise<void>

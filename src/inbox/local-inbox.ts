@@ -13,6 +13,7 @@ import type { InboxContext, KeepSession, KeepSessionOn } from './context.ts'
 import { type Children, createChildren } from './delegate/children.ts'
 import { createDelegations } from './delegate/delegations.ts'
 import { createDeliveries, markSendingUnknown } from './deliver/deliveries.ts'
+import { createDeliveryHints } from './deliver/delivery-hints.ts'
 import { createPushConfigs, releasePushClaims } from './deliver/push-configs.ts'
 import type { Deliveries, PushConfigs } from './delivery.ts'
 import { createBridges } from './lease/bridges.ts'
@@ -89,13 +90,12 @@ const createReaders = (store: Store) => ({
 export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
   const scrub = createScrub({ ...options, changed: (workspaceId) => context.changed(workspaceId) })
   const { store } = scrub
-  const workerQueues = createWorkerQueues()
-  const watchers = createWatchers()
+  const [watchers, hints] = [createWatchers(), createDeliveryHints(store)]
   const context: InboxContext = {
     onCheckpoint: () => undefined,
     ...options,
     store,
-    workerQueues,
+    workerQueues: createWorkerQueues(),
     watchers,
     held: new Set(),
     waitingLeases: new Set(),
@@ -105,6 +105,7 @@ export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
       watchers.changed(workspaceId)
       store.notify([workspaceId])
     },
+    deliveriesWritten: hints.written,
   }
   const sweep = createSweep(context, {
     sendDirective: (workerId, directive) => inbox.sendDirective(workerId, directive),
@@ -136,7 +137,7 @@ export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
     bridges,
     reception,
     deadLetters: createDeadLetters(context, sweep.look),
-    deliveries: createDeliveries(context, options.host),
+    deliveries: createDeliveries({ store, changed: context.changed, host: options.host, hints }),
     pendingAsks,
     rules: createRules(context),
     needSources: createNeedSources(store, { pendingAsks, budgets }),
@@ -150,6 +151,7 @@ export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
     recover: () => recover(options),
     close() {
       stopListening()
+      hints.stop()
       sweep.stop()
     },
   }

@@ -64,8 +64,8 @@ export interface Store {
   write<T>(transaction: () => Transaction<T>, key?: string): Promise<T>
   read<T>(transaction: () => Transaction<T>): Promise<T>
   /**
-   * Hints to other processes on this store that these workspaces changed. Call it after the commit. A hint is sent
-   * soon, merged with others, and may be lost.
+   * Hints to other processes on this store that these workspaces changed, or that there are `deliveries`. Call it after the
+   * commit. A hint is sent soon, merged with others, and may be lost.
    */
   notify(workspaceIds: readonly string[]): void
   /**

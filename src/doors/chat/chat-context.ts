@@ -44,8 +44,6 @@ export interface SessionContext extends ChatContext {
   readonly inPlace: <T>(place: string, work: () => Promise<T>) => Promise<T>
   /** Sends a short text of the door, best effort: it is not a delivery. The id of its message. */
   say(post: ShortPost): Promise<string | undefined>
-  /** There may be a delivery to send. */
-  wakeDeliveries(): void
 }
 
 export interface ShortPost {

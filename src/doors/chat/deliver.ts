@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { toMoleculeError } from '../../errors.ts'
 import type { Delivery, DeliveryBody, DeliveryPart, DeliveryResult } from '../../inbox/delivery.ts'
 import type { Part } from '../../protocol/a2a.ts'
+import type { WakeUp } from '../../wait.ts'
 import type { Channel, ChatPostFile, SendResult } from './channel.ts'
 import { firstText, type SessionContext } from './chat-context.ts'
 import { toChatResult } from './chat-result.ts'
@@ -23,17 +24,20 @@ const RESEND_MS = 1000
 /** One message of a delivery: a text, a file of the answer by the index of its part, or the whole answer as a file. */
 type PartContent = { readonly text: string } | { readonly file: number } | { readonly wholeAnswer: string }
 
+/** The inbox says when there is a delivery. A hint of another process may be lost: then it is noticed within this time. */
+const LOOK_MS = 5000
+/** The store could not be read, or another process is just looking at the next delivery. */
+const AGAIN_MS = 1000
+
 /** Sends what is due until the session ends, and handles held messages of people who were let in. */
-export async function keepDelivering(
-  context: SessionContext,
-  wait: (signal: AbortSignal) => Promise<void>,
-  receiver: Receiver,
-): Promise<void> {
-  const { deliveries, door, signal, log, stored } = context
+export async function keepDelivering(context: SessionContext, receiver: Receiver, wakeUp: WakeUp): Promise<void> {
+  const { deliveries, door, signal, clock, log, stored } = context
   const sending = new Set<Promise<void>>()
   const warn = (error: unknown, text: string) => log.warn({ err: toMoleculeError(error), channel: stored.name }, text)
+  const stopWatching = deliveries.watch(wakeUp.wake)
   await settleInterrupted(context).catch((error) => warn(error, 'interrupted deliveries could not be read'))
   while (!signal.aborted) {
+    let waitMs = AGAIN_MS
     try {
       await receiver.releaseHeld()
       for (;;) {
@@ -48,15 +52,17 @@ export async function keepDelivering(
           .catch((error) => warn(error, 'a failed delivery could not be stored'))
           .finally(() => {
             sending.delete(sent)
-            context.wakeDeliveries()
+            wakeUp.wake()
           })
         sending.add(sent)
       }
+      waitMs = Math.min(LOOK_MS, (await deliveries.dueInMs(door)) ?? LOOK_MS) || AGAIN_MS
     } catch (error) {
       warn(error, 'deliveries could not be read; trying again')
     }
-    await wait(signal)
+    await wakeUp.wait(signal, (callback) => clock.after(waitMs, callback))
   }
+  stopWatching()
   await Promise.all(sending)
 }
 

@@ -27,7 +27,6 @@ test('GW-2 a task is followed again after the store failed for a moment', async 
         isClosed = true
       },
     },
-    wakeDeliveries: () => undefined,
     clock: systemClock,
     log: silentLog,
     stored: { name: 'line' },

@@ -120,7 +120,6 @@ async function followTask(task: FollowedTask, context: SessionContext, prompts: 
     if (!signal.aborted) await chatLog.close(message)
   } finally {
     await show.end()
-    context.wakeDeliveries()
   }
 }
 

@@ -27,7 +27,7 @@ export interface Session {
   readonly account: Account
   /** Rejects when the service refuses the channel for good; resolves when the session is closed. */
   readonly ended: Promise<void>
-  /** Pairings may have changed, or there may be a delivery. */
+  /** Pairings may have changed. */
   wake(): void
   close(): Promise<void>
 }
@@ -36,8 +36,6 @@ const SAY_TRIES = 3
 const SAY_RETRY_MS = 1000
 /** When the session ends, a send that has begun may take this long. Its answer counts; without it the delivery is unknown. */
 const SENDING_MS_MAX = 5000
-/** A missed wake-up is noticed within this time. */
-const POLL_MS = 1000
 
 export async function openSession(stored: StoredChannel, context: ChatContext, outer: AbortSignal): Promise<Session> {
   const { clock, log, channels } = context
@@ -78,10 +76,9 @@ export async function openSession(stored: StoredChannel, context: ChatContext, o
     )
     await channels.setProblem(stored.name, undefined)
     const signals = { signal: stopping.signal, channelSignal: closing.signal }
-    const session = createSessionContext({ context, stored, channel, account, ...signals }, wakeUp.wake)
+    const session = createSessionContext({ context, stored, channel, account, ...signals })
     connected.resolve(session)
-    const wait = (signal: AbortSignal) => wakeUp.wait(signal, (done) => clock.after(POLL_MS, done))
-    const work = keepDelivering(session, wait, session.receiver)
+    const work = keepDelivering(session, session.receiver, wakeUp)
     session.resume()
     return {
       account,
@@ -114,13 +111,12 @@ interface Connected {
   readonly channelSignal: AbortSignal
 }
 
-function createSessionContext({ context, ...connected }: Connected, wake: () => void) {
+function createSessionContext({ context, ...connected }: Connected) {
   const inPlace = createKeyedQueue()
   const session: SessionContext = {
     ...context,
     ...connected,
     inPlace,
-    wakeDeliveries: wake,
     door: deliveryDoor(connected.stored.name),
     say: (post) => inPlace(post.place, () => say(post, session)),
   }

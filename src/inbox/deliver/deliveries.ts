@@ -8,15 +8,18 @@ import { sql, statement, type Transaction, together } from '../../store/store.ts
 import type { InboxContext } from '../context.ts'
 import type { Deliveries, Delivery, DeliveryBody, DeliveryDecision, DeliveryPart, DeliveryResult } from '../delivery.ts'
 import { recordChange } from '../rows/log.ts'
+import type { DeliveryHints } from './delivery-hints.ts'
 import { isGivenUp, retryDelayMs } from './retry-schedule.ts'
 
 /** The oldest are listed, within the bytes of a page; later ones appear as these are resolved. */
 const LIST_MAX = 200
 
-export function createDeliveries(
-  { store, changed }: Pick<InboxContext, 'store' | 'changed'>,
-  host: string,
-): Deliveries {
+interface DeliveriesContext extends Pick<InboxContext, 'store' | 'changed'> {
+  readonly host: string
+  readonly hints: DeliveryHints
+}
+
+export function createDeliveries({ store, changed, host, hints }: DeliveriesContext): Deliveries {
   const write = async (transaction: () => Transaction<TaskOfDelivery | undefined>) => {
     const row = await store.write(transaction)
     if (row !== undefined) changed(row.workspace_id, row.task_id)
@@ -24,7 +27,7 @@ export function createDeliveries(
   return {
     async take(door, split) {
       for (;;) {
-        // A door polls: without this read, every poll would be a write.
+        // A door looks often: without this read, every look would be a write.
         const due = await store.read(() => findDue(door))
         if (due === undefined) return undefined
         const made = split === undefined ? undefined : partsOf(due, split)
@@ -36,6 +39,8 @@ export function createDeliveries(
         await write(() => finish(due.id, { type: 'failed', error, final: true }))
       }
     },
+    dueInMs: (door) => store.read(() => findDueTime(door)),
+    watch: hints.watch,
     async beginPart(id, n) {
       const set = `state = 'sending', tried_at = coalesce(tried_at, now_ms())`
       await store.write(() => sql(`update delivery_parts set ${set} where delivery_id = $1 and n = $2`, [id, n]))
@@ -51,13 +56,19 @@ export function createDeliveries(
       await store.write(() => markUnknown('door', door))
       return await store.read(() => findInterrupted(door))
     },
-    resume: (id, receipt) => write(() => resume(id, receipt)),
+    async resume(id, receipt) {
+      await write(() => resume(id, receipt))
+      hints.written()
+    },
     finish: (id, result) => write(() => finish(id, result)),
     async endDoor(door) {
       for (const workspaceId of await store.write(() => endDoor(door))) changed(workspaceId)
     },
     needingDecision: () => store.read(needingDecision),
-    resolve: (id, decision, resolver) => write(() => resolve(id, decision, resolver)),
+    async resolve(id, decision, resolver) {
+      await write(() => resolve(id, decision, resolver))
+      hints.written()
+    },
   }
 }
 
@@ -77,15 +88,22 @@ function toDelivery(row: DeliveryRow): Delivery {
 }
 
 /** The oldest open delivery of a channel only, so that a later one never overtakes it. */
-const DUE = `select d.id, d.workspace_id, d.task_id, d.channel, d.body, d.tries from deliveries d
-     where d.door = $1 and d.state in ('pending', 'sending') and d.state <> 'sending' and d.next_at <= now_ms() and not exists (
+const NEXT = `from deliveries d
+     where d.door = $1 and d.state in ('pending', 'sending') and d.state <> 'sending' and not exists (
        select 1 from deliveries o where o.door = d.door and o.channel = d.channel and o.id < d.id
-         and o.state in ('pending', 'sending'))
+         and o.state in ('pending', 'sending'))`
+const DUE = `select d.id, d.workspace_id, d.task_id, d.channel, d.body, d.tries ${NEXT} and d.next_at <= now_ms()
      order by d.id limit 1`
+const DUE_TIME = `select min(d.next_at) - now_ms() as due_in ${NEXT}`
 
 function* findDue(door: string): Transaction<DeliveryRow | undefined> {
   const [row] = yield* sql<DeliveryRow>(DUE, [door])
   return row
+}
+
+function* findDueTime(door: string): Transaction<number | undefined> {
+  const [row] = yield* sql<{ due_in: number | null }>(DUE_TIME, [door])
+  return typeof row?.due_in === 'number' ? Math.max(0, row.due_in) : undefined
 }
 
 type Split = (body: DeliveryBody) => readonly string[]

@@ -9,7 +9,7 @@ import type { InboxContext } from '../context.ts'
 import { append, begin, extend } from '../settle/append.ts'
 import { maskAsk, maskEvents, maskSettle } from '../settle/mask-turn.ts'
 import type { SettleInput } from '../settle/record-outcome.ts'
-import { settle } from '../settle/settle.ts'
+import { type SettleOutput, settle } from '../settle/settle.ts'
 import {
   type Directive,
   type Inbox,
@@ -81,14 +81,12 @@ export function createWorkerInbox({ context, fill, lookAfter }: WorkerInboxOptio
     settle: (key, outcome, unsent) => workerInbox.settleFor(key, { outcome, unsent, keepSession }),
     async settleFor(key, input) {
       const settlement = { key, ...maskSettle(input), accepts: accepting(key) }
-      const { answer, next, result, endsDelegation } = await store.write(() => settle(settlement), key.workspaceId)
+      const settled = await store.write(() => settle(settlement), key.workspaceId)
       letGo(key)
-      context.onCheckpoint('settled')
-      context.changed(key.workspaceId, key.taskId, result)
-      if (next !== undefined) sendNext(next)
-      if (endsDelegation === true) context.lookAfterChildren()
+      tellSettled(context, key, settled)
+      if (settled.next !== undefined) sendNext(settled.next)
       if (input.outcome.type === 'retry') lookAfter(input.outcome.afterMs)
-      return answer
+      return settled.answer
     },
     suspend: (key) => suspendTurn(key, () => suspend(key, accepting(key))),
     resume: (key) => store.write(() => resume(key), key.workspaceId),
@@ -112,6 +110,18 @@ export function createWorkerInbox({ context, fill, lookAfter }: WorkerInboxOptio
     },
   }
   return workerInbox
+}
+
+/** After the commit of a settle: readers, doors that push, and the relatives of a delegation hear of it. */
+function tellSettled(
+  context: InboxContext,
+  { workspaceId, taskId }: LeaseKey,
+  { result, delivers, endsDelegation }: SettleOutput,
+): void {
+  context.onCheckpoint('settled')
+  context.changed(workspaceId, taskId, result)
+  if (delivers === true) context.deliveriesWritten()
+  if (endsDelegation === true) context.lookAfterChildren()
 }
 
 async function* takeDirectives(

@@ -60,6 +60,7 @@ export function createWorkspaceQueues(context: InboxContext, lookForWork: () => 
       stop(ended.running)
       for (const taskId of ended.taskIds) context.changed(workspaceId, taskId)
       watchers.changed(workspaceId)
+      context.deliveriesWritten()
       context.lookAfterChildren()
       return ended.taskIds.length
     },

@@ -21,6 +21,8 @@ export interface SettleOutput {
   readonly next: NextClaim | undefined
   /** The task's result, where this message is the only one of the task. */
   readonly result?: TaskResult | undefined
+  /** The outcome goes to a chat: its door must be woken. */
+  readonly delivers?: boolean
   /** A delegated message has ended, or one that delegated or may have delegated: its relatives must be looked after. */
   readonly endsDelegation?: boolean
 }
@@ -42,6 +44,7 @@ export function* settle(settlement: SettleInput): Transaction<SettleOutput> {
   const result = message.others_open === null ? ended.result : undefined
   const hasRelatives = message.child_open === 1 || message.has_children === 1 || outcome.type === 'dead'
   const endsDelegation = !ended.again && hasRelatives
+  const delivers = !ended.again && (message.reply_to !== null || outcome.type === 'dead')
   const resultWrites = ended.result === undefined ? [] : [setTaskResult(key.taskId, ended.result)]
   const free = freeConversation(key.conversationId, ended.again ? undefined : message.n)
   const freed = [...ended.writes, ...resultWrites, ...usageRows(key, outcome), free]
@@ -50,7 +53,7 @@ export function* settle(settlement: SettleInput): Transaction<SettleOutput> {
   const { worker } = held
   if (!passesSlot || worker === null || !settlement.accepts(worker)) {
     yield* together([...freed, ...recordChange(settleChange(settlement, { message, ended, next: undefined }))])
-    return { answer: 'settled', next: undefined, result, endsDelegation }
+    return { answer: 'settled', next: undefined, result, delivers, endsDelegation }
   }
   const answers = yield* together([...freed, selectOldest(key.workspaceId)])
   const [head] = answers.at(-1) as unknown as HeadRow[]
@@ -59,7 +62,7 @@ export function* settle(settlement: SettleInput): Transaction<SettleOutput> {
     ...(claim?.writes ?? []),
     ...recordChange(settleChange(settlement, { message, ended, next: claim })),
   ])
-  return { answer: 'settled', next: claim && { worker, claim }, result, endsDelegation }
+  return { answer: 'settled', next: claim && { worker, claim }, result, delivers, endsDelegation }
 }
 
 interface HeldLease {

@@ -158,6 +158,7 @@ async function takeOver(context: InboxContext, sendDirective: SendDirective): Pr
       const claim = await store.write(() => takeLapsed(lapsed, worker), lapsed.workspaceId)
       log.warn({ worker: lapsed.worker, conversationId: lapsed.conversationId }, 'a silent worker lost its lease')
       if (claim !== undefined) announce(context, sendDirective, { claim, worker })
+      else context.deliveriesWritten()
     }
   }
 }
@@ -172,7 +173,9 @@ async function expireMessages(context: InboxContext): Promise<void> {
   if (!(await markWaitingTime(store))) return
   for (const message of await store.read(findExpired)) {
     const expired = await store.write(() => expire(message), message.workspaceId)
-    if (expired) context.changed(message.workspaceId, message.taskId)
+    if (!expired) continue
+    context.changed(message.workspaceId, message.taskId)
+    context.deliveriesWritten()
   }
 }
 

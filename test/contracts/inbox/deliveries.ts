@@ -3,7 +3,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { createDeliveries } from '../../../src/inbox/deliver/deliveries.ts'
+import { createDeliveryHints } from '../../../src/inbox/deliver/delivery-hints.ts'
 import type { Delivery, DeliveryBody } from '../../../src/inbox/delivery.ts'
+import type { Outcome } from '../../../src/inbox/worker.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { done, failure, hasCode, type InboxHarness } from './harness.ts'
 
@@ -182,11 +184,63 @@ export function deliveryTests(harness: InboxHarness): void {
     )
   })
 
+  test('GW-6 a door is woken by every commit that writes a delivery, and by nothing else', async () => {
+    const door = newDoor()
+    const { deliveries: all, queues, reception } = harness.local
+    let woken = 0
+    const stop = all.watch(() => (woken += 1))
+    const wakes = async (work: () => Promise<unknown>) => {
+      const before = woken
+      await work()
+      return woken - before
+    }
+    const id = await harness.workspace()
+    const admit = () => reception.admit({ ...letterTo(id), replyTo: { door, channel: 'c' } })
+    await harness.withWorker(id, async (worker) => {
+      const settle = async (outcome: Outcome) => harness.local.inbox.settle(await worker.lease(), outcome)
+      await reception.admit(letterTo(id))
+      assert.equal(await wakes(() => settle(done('for a caller that waits'))), 0)
+      await admit()
+      assert.equal(await wakes(() => settle({ type: 'released', interrupted: false })), 0)
+      assert.equal(await wakes(() => settle(done('for a chat'))), 1)
+      await admit()
+      assert.equal(await wakes(() => settle({ type: 'dead', failure })), 1)
+    })
+    const taken = await all.take(door)
+    await all.finish(taken?.id ?? '', { type: 'failed', error: 'gone', final: true })
+    assert.equal(await wakes(() => all.resolve(taken?.id ?? '', 'resend', 'Ana')), 1)
+    await admit()
+    assert.equal(await wakes(() => queues.end(id, failure)), 1)
+    stop()
+    await answered(door, 'c', 'unseen')
+    assert.equal(woken, 4)
+  })
+
+  test('GW-6 a door learns how long its next try is away, and of the try that may be taken now', async () => {
+    const [door, other] = [newDoor(), newDoor()]
+    const { deliveries: all } = harness.local
+    assert.equal(await all.dueInMs(door), undefined)
+    await answered(other, 'a', 'elsewhere')
+    for (const text of ['first', 'second']) await answered(door, 'a', text)
+    assert.equal(await all.dueInMs(door), 0)
+    const first = await all.take(door)
+    // The second waits for the first, however long that takes.
+    assert.equal(await all.dueInMs(door), undefined)
+    await all.finish(first?.id ?? '', { type: 'failed', error: 'slow down', retryAfterMs: 3600_000 })
+    const dueInMs = (await all.dueInMs(door)) ?? 0
+    assert.ok(dueInMs > 3500_000 && dueInMs <= 3600_000, `in ${dueInMs} ms`)
+  })
+
   test('GW-6 a start of this host leaves the sends of another host; the door that begins here finds its own', async () => {
     const [door, other] = [newDoor(), newDoor()]
     await answered(door, 'a', 'text')
     await answered(other, 'a', 'text')
-    const elsewhere = createDeliveries({ store: harness.store, changed: () => undefined }, 'other-host')
+    const elsewhere = createDeliveries({
+      store: harness.store,
+      changed: () => undefined,
+      host: 'other-host',
+      hints: createDeliveryHints(harness.store),
+    })
     const taken = [await elsewhere.take(door), await elsewhere.take(other)]
     await harness.local.recover()
     assert.deepEqual(await decisions(...taken), [])

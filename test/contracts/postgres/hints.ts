@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { workspaceId } from '../../../src/ids.ts'
+import { createDeliveryHints } from '../../../src/inbox/deliver/delivery-hints.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { waitUntil } from '../../harness/wait.ts'
 import { type GetServer, openNodes } from './harness.ts'
@@ -51,6 +52,20 @@ export function hintTests(getServer: GetServer): void {
         right.notify(['ws_back'])
         return own.received.some((hint) => hint !== '*')
       }, 'the other node is connected again')
+    })
+
+    test('GW-6 a delivery that one node has written wakes the doors of another, and a change of a workspace does not', async (t) => {
+      const [left, right] = (await openNodes(t, getServer(), 2)) as [Store, Store]
+      const { received } = listenToStore(right)
+      const [writer, reader] = [createDeliveryHints(left), createDeliveryHints(right)]
+      let woken = 0
+      reader.watch(() => (woken += 1))
+      left.notify(['ws_1'])
+      await waitUntil(() => received.length > 0, 'the other node receives a hint')
+      assert.equal(woken, 0)
+      writer.written()
+      await waitUntil(() => woken > 0, 'the doors of the other node are woken')
+      for (const hints of [writer, reader]) hints.stop()
     })
 
     test('a hint from just before close is sent', async (t) => {
