@@ -5,10 +5,22 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import { SOURCES } from './build-page.mjs'
+import { readImports } from './read-imports.ts'
 
 const SCRIPTS = ['install.mjs', 'build-page.mjs']
 
@@ -193,4 +205,20 @@ describe('building the web page', () => {
     mkdirSync(join(folder, 'web', 'dist'), { recursive: true })
     assert.deepEqual(install(), { status: 0, stdout: '', stderr: '', npm: undefined })
   })
+})
+
+it('builds the page again when any file changes that it imports', () => {
+  const root = join(import.meta.dirname, '..')
+  const files = new Set(globSync('web/src/**/*.{ts,tsx}', { cwd: root }).filter((file) => !file.includes('.test.')))
+  for (const file of files) {
+    if (!/\.tsx?$/.test(file)) continue
+    for (const { specifier, isType } of readImports(file, readFileSync(join(root, file), 'utf8'))) {
+      if (!isType && specifier?.startsWith('.')) files.add(join(dirname(file), specifier).replaceAll('\\', '/'))
+    }
+  }
+  const isSource = (file: string) => SOURCES.some((source) => file === source || file.startsWith(`${source}/`))
+  assert.deepEqual(
+    [...files].filter((file) => !isSource(file)),
+    [],
+  )
 })
