@@ -17,6 +17,7 @@ export const layerTable = {
     'src/usd.ts',
     'src/log.ts',
     'src/markdown.ts',
+    'src/backoff.ts',
     'src/clock.ts',
     'src/wait.ts',
     'src/ids.ts',

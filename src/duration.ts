@@ -4,12 +4,15 @@
  * Invariant: this accepts exactly the texts that Go's `time.ParseDuration` accepts, with the same nanoseconds.
  */
 
+export const MINUTE_MS = 60_000
+export const HOUR_MS = 60 * MINUTE_MS
 /** A UTC day: no leap second counts in a time of ours. */
-export const DAY_MS = 24 * 3600_000
+export const DAY_MS = 24 * HOUR_MS
 
 /** A longer text is no duration. It bounds the big-integer arithmetic below. */
 const TEXT_CHARACTERS_MAX = 128
 const NANOSECONDS_MAX = 2n ** 63n - 1n
+
 const NANOSECONDS_PER_MS = 1_000_000n
 
 const UNITS: ReadonlyMap<string, bigint> = new Map([

@@ -7,3 +7,7 @@ export const truncateStart = (text: string, charactersMax: number): string =>
 
 export const truncate = (text: string, charactersMax: number): string =>
   text.length > charactersMax ? `${text.slice(0, charactersMax - 1)}…` : text
+
+/** The first characters, and dots where there are more. */
+export const shorten = (text: string, charactersMax: number): string =>
+  text.length > charactersMax ? `${text.slice(0, charactersMax).toWellFormed()}...` : text

@@ -119,3 +119,18 @@ export function createWaitQueue<T>(): WaitQueue<T> {
     clear: () => items.splice(0),
   }
 }
+
+/** Runs the works of one key in the order of their calls, one at a time. A work that fails does not stop the next. */
+export function createKeyedQueue(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
+  const last = new Map<string, Promise<unknown>>()
+  return (key, work) => {
+    const done = (last.get(key) ?? Promise.resolve()).then(work)
+    const settled = done
+      .catch(() => undefined)
+      .then(() => {
+        if (last.get(key) === settled) last.delete(key)
+      })
+    last.set(key, settled)
+    return done
+  }
+}

@@ -3,8 +3,10 @@
  * calls back off: for the time that the platform asks for, or exponentially up to a minute; `onBackoff` reports why.
  * A dead socket is noticed by the timeout of the call on it. Contract: every call may be repeated.
  */
+
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
+import { backoffMs } from '../backoff.ts'
 import type { Clock } from '../clock.ts'
 import { MoleculeError, toMoleculeError } from '../errors.ts'
 import { sleep } from '../wait.ts'
@@ -64,10 +66,10 @@ export function createPlatformConnection(options: PlatformConnectionOptions): Pl
     if (clock.monotonicMs() < backoffUntilMs) return
     failures += 1
     const asked = error.details['retryAfterMs']
-    const ownMs = Math.min(BACKOFF_MS * 2 ** (failures - 1), BACKOFF_MS_MAX) * (0.5 + random() / 2)
-    const backoffMs = Math.round(typeof asked === 'number' ? Math.min(asked, RETRY_AFTER_MS_MAX) : ownMs)
-    backoffUntilMs = clock.monotonicMs() + backoffMs
-    onBackoff(error, backoffMs)
+    const ownMs = backoffMs(failures - 1, BACKOFF_MS, BACKOFF_MS_MAX) * (0.5 + random() / 2)
+    const waitMs = Math.round(typeof asked === 'number' ? Math.min(asked, RETRY_AFTER_MS_MAX) : ownMs)
+    backoffUntilMs = clock.monotonicMs() + waitMs
+    onBackoff(error, waitMs)
   }
   const limited = (call: PlatformCall): PlatformCall =>
     closing.signal.aborted ? { ...call, timeoutMs: Math.min(call.timeoutMs, CLOSING_CALL_MS) } : call

@@ -2,6 +2,7 @@
  * Retries a call that is safe to repeat, after the time that the platform asks for, or with exponential backoff. An
  * error that is not retryable, and the last failure, go to the caller unchanged.
  */
+import { backoffMs } from '../backoff.ts'
 import type { Clock } from '../clock.ts'
 import { MoleculeError } from '../errors.ts'
 import { sleep } from '../wait.ts'
@@ -38,6 +39,5 @@ export async function withRetries<T>(work: () => Promise<T>, options: RetryOptio
 
 function delayBefore(error: MoleculeError, tries: number): number {
   const asked = error.details['retryAfterMs']
-  const delayMs = typeof asked === 'number' ? asked : FIRST_DELAY_MS * 2 ** (tries - 1)
-  return Math.min(delayMs, DELAY_MS_MAX)
+  return typeof asked === 'number' ? Math.min(asked, DELAY_MS_MAX) : backoffMs(tries - 1, FIRST_DELAY_MS, DELAY_MS_MAX)
 }

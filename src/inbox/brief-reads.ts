@@ -2,6 +2,7 @@
  * What a brief reads of the inbox: the notes of earlier attempts, the earlier messages of the conversation, and the turns of
  * the last hour. Texts that no brief would use are not read: a turn waits for these statements.
  */
+import { HOUR_MS } from '../duration.ts'
 import { sql, type Transaction } from '../store/store.ts'
 
 /** The notes that earlier attempts at the message stored. */
@@ -67,7 +68,6 @@ export interface EndedTurn {
   readonly ageMs: number
 }
 
-const HOUR_MS = 3600_000
 /** Of the messages whose first attempt ended in the last hour, that attempt. */
 const FIRST_ATTEMPTS = `from turn_usage u where u.workspace_id = $1 and u.ended_at > now_ms() - ${HOUR_MS}
   and not exists (select 1 from turn_usage before where before.message_id = u.message_id and before.epoch < u.epoch)`

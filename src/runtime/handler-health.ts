@@ -5,6 +5,7 @@
  * has answered nothing else.
  * Invariant: a message is at fault only where the handler answered another one that began after that message failed.
  */
+import { stepOf } from '../backoff.ts'
 import type { Clock } from '../clock.ts'
 import { type MoleculeError, toMoleculeError } from '../errors.ts'
 import type { Lease, Outcome } from '../inbox/worker.ts'
@@ -83,7 +84,7 @@ export function createHandlerHealth(options: HandlerHealthOptions): HandlerHealt
   const setBroken = (error: MoleculeError): BrokenHandler => {
     // Messages that ran at the same time fail together, and count as one try.
     if (broken !== undefined && !isTrying && delay.isRunning()) return broken
-    const afterMs = TRY_AFTER_MS[Math.min(tries, TRY_AFTER_MS.length - 1)] ?? 0
+    const afterMs = stepOf(TRY_AFTER_MS, tries)
     tries += 1
     isTrying = false
     const reason = failureSentence(error)?.sentence ?? 'the handler cannot run'

@@ -2,6 +2,7 @@
  * The retry policy: the outcome of a failed turn. A retry is a durable schedule in the inbox; no code sleeps inside a
  * turn. The backend decides whether an error is `retryable`.
  */
+import { stepOf } from '../backoff.ts'
 import { formatWait } from '../duration.ts'
 import type { MoleculeError } from '../errors.ts'
 import type { Failure, Lease, Outcome } from '../inbox/worker.ts'
@@ -82,7 +83,7 @@ function parkForRateLimit(failed: FailedTurn, patienceMs: number): Outcome {
   const { lease, error } = failed
   const { times, sinceMs } = lease.parked ?? { times: 0, sinceMs: 0 }
   const leftMs = patienceMs - sinceMs
-  const stepMs = PARK_AFTER_MS[Math.min(times, PARK_AFTER_MS.length - 1)] ?? 0
+  const stepMs = stepOf(PARK_AFTER_MS, times)
   const afterMs = Math.ceil(Math.max(Math.min(stepMs, leftMs), resetAfterMs(error) ?? 0))
   if (leftMs <= 0 || sinceMs + afterMs > RESET_AFTER_MS_MAX) {
     const waited = sinceMs > 0 ? `given up after ${formatWait(sinceMs)} (rate_limit_patience): ` : ''
@@ -181,8 +182,6 @@ function retryAfterMs({ error, maxAttempts }: FailedTurn, attempt: number): numb
   if (attempt < maxAttempts) return stepOf(RETRY_AFTER_MS, attempt - 1)
   return stepOf(KEEP_AFTER_MS, attempt - maxAttempts)
 }
-
-const stepOf = (steps: readonly number[], index: number): number => steps[Math.min(index, steps.length - 1)] ?? 0
 
 /**
  * The error's own message, and the public sentence with `prefix` and `advice`. The owner reads the message below the

@@ -2,6 +2,7 @@
  * The last step of a turn: hands its outcome to the inbox. While the inbox cannot be reached, it keeps the outcome and
  * retries, so that a lost connection does not make the agent compute a reply twice.
  */
+import { backoffMs } from '../backoff.ts'
 import type { Clock } from '../clock.ts'
 import { toMoleculeError } from '../errors.ts'
 import type { Inbox, Lease, NumberedEvents, Outcome } from '../inbox/worker.ts'
@@ -40,7 +41,7 @@ export async function settleTurn(lease: Lease, settling: SettleTurnOptions, stop
       const error = toMoleculeError(thrown)
       log.warn({ err: error, messageId: lease.messageId, outcome: outcome.type }, 'a turn could not be settled')
       if (leaving.aborted || (!error.retryable && outcome.type === 'dead')) return
-      if (error.retryable) await sleep(clock, Math.min(RETRY_MS * 2 ** tries, RETRY_MS_MAX), leaving)
+      if (error.retryable) await sleep(clock, backoffMs(tries, RETRY_MS, RETRY_MS_MAX), leaving)
       else {
         // Prevents a conversation that stays leased for ever: a reply that the store refuses becomes a dead letter.
         outcome = { type: 'dead', failure: toFailure(error) }

@@ -3,10 +3,12 @@
  * commits a second and not one a word. Events that are unsent when the turn ends go with its settle, without text
  * deltas, because the reply contains them.
  */
+
 import type { Clock } from '../clock.ts'
 import type { Inbox, LeaseKey, LeaseStanding, NumberedEvents, TurnEvent } from '../inbox/worker.ts'
 import { boundDiffs } from '../protocol/file-diff.ts'
 import { createTokenMask } from '../token-mask.ts'
+import { shorten } from '../truncate.ts'
 
 const MERGE_MS = 50
 const MERGE_CHARACTERS_MAX = 8192
@@ -98,6 +100,5 @@ export function createTurnLog({ inbox, key, clock, onStanding, onError }: TurnLo
 function shortenTool(event: TurnEvent & { type: 'tool' }): TurnEvent {
   const { subject, diffs } = event
   const bounded = diffs === undefined ? event : { ...event, diffs: boundDiffs(diffs) }
-  if (subject === undefined || subject.length <= SUBJECT_CHARACTERS_MAX) return bounded
-  return { ...bounded, subject: `${subject.slice(0, SUBJECT_CHARACTERS_MAX).toWellFormed()}...` }
+  return subject === undefined ? bounded : { ...bounded, subject: shorten(subject, SUBJECT_CHARACTERS_MAX) }
 }

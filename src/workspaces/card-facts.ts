@@ -3,11 +3,12 @@
  * Each costs a search, and live readers ask every second. So the facts are kept until the log of the workspace grows: all
  * that they are made of is written together with an entry of the log.
  */
+
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { DAY_MS } from '../duration.ts'
 import { type Store, sql, type Transaction } from '../store/store.ts'
 import type { CardFacts, Workspace, WorkspaceLoad } from './workspace.ts'
 
-const DAY_MS = 24 * 3600_000
 /** The last answer is searched among this many of the last changed tasks. */
 const TASKS_SEARCHED = 50
 /** Workspaces that are read at once: a few milliseconds of work. */

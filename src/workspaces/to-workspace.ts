@@ -1,7 +1,9 @@
 /** Makes a workspace of its row: settings, presence, and what it works on. The statements are in `workspace-rows.ts`. */
+
 import { SILENCE_MS_MAX } from '../inbox/offline.ts'
 import { restoreEnvelope } from '../protocol/envelope.ts'
 import { textOf } from '../protocol/part.ts'
+import { truncate } from '../truncate.ts'
 import type { NumberedWorkspace } from './card-facts.ts'
 import { type HeartbeatReport, presenceOf } from './presence.ts'
 import type { Workspace, WorkspaceLoad, WorkspaceStatus } from './workspace.ts'
@@ -118,5 +120,5 @@ function currentTask(row: WorkspaceRow, report: HeartbeatReport | undefined): st
 
 function describeMessage(envelope: string): string {
   const text = textOf(restoreEnvelope(envelope).message.parts, ' ').replaceAll(/\s+/g, ' ').trim()
-  return text.length > CURRENT_TASK_CHARACTERS_MAX ? `${text.slice(0, CURRENT_TASK_CHARACTERS_MAX - 1)}…` : text
+  return truncate(text, CURRENT_TASK_CHARACTERS_MAX)
 }

@@ -3,6 +3,7 @@
  * a new process) or started once per message. gemini can replace its system prompt but not append to it, so the
  * instructions stand before the first prompt of a session.
  */
+import { MINUTE_MS } from '../../duration.ts'
 import type { Backend, BackendContext, BackendDefinition } from '../backend.ts'
 import { createAcpBackend } from '../engine/acp/acp-backend.ts'
 import { chooseModel } from '../engine/cli/choose-model.ts'
@@ -41,8 +42,6 @@ const KIND: CliKind = {
 
 /** Without this variable gemini runs behind a launcher that ignores signals and costs a second. */
 const OWN_ENVIRONMENT = { GEMINI_CLI_NO_RELAUNCH: 'true' }
-
-const MINUTE_MS = 60_000
 
 /**
  * The earliest time to load a session. gemini names the file of a session after the minute in which it began, and loads

@@ -1,7 +1,9 @@
 /** Turns a refusal of the endpoint into our error: the one table from HTTP status and error code. */
+
 import type { IncomingHttpHeaders } from 'node:http'
 import { type ErrorCode, MoleculeError } from '../../errors.ts'
 import { isJsonObject } from '../../protocol/json.ts'
+import { shorten } from '../../truncate.ts'
 import { agentReason } from '../engine/failure/agent-errors.ts'
 
 /** Characters of the endpoint's message in ours; the rest is cut off. */
@@ -71,17 +73,17 @@ function readRefusal(body: string): Refusal {
   try {
     const value: unknown = JSON.parse(body)
     const error = isJsonObject(value) ? (value['error'] ?? value) : value
-    if (typeof error === 'string') return { code: '', message: truncate(error) }
+    if (typeof error === 'string') return { code: '', message: shorten(error, SHOWN_CHARACTERS_MAX) }
     if (!isJsonObject(error)) return { code: '', message: '' }
-    return { code: String(error['code'] ?? error['type'] ?? ''), message: truncate(String(error['message'] ?? '')) }
+    return {
+      code: String(error['code'] ?? error['type'] ?? ''),
+      message: shorten(String(error['message'] ?? ''), SHOWN_CHARACTERS_MAX),
+    }
   } catch {
     // A proxy between us and the endpoint answers HTML, which is not worth showing.
-    return { code: '', message: body.trimStart().startsWith('<') ? '' : truncate(body.trim()) }
+    return { code: '', message: body.trimStart().startsWith('<') ? '' : shorten(body.trim(), SHOWN_CHARACTERS_MAX) }
   }
 }
-
-const truncate = (text: string): string =>
-  text.length > SHOWN_CHARACTERS_MAX ? `${text.slice(0, SHOWN_CHARACTERS_MAX)}...` : text
 
 /** Providers give seconds, milliseconds or a date. */
 function retryAfterMs(headers: IncomingHttpHeaders, nowMs: number): number | undefined {

@@ -4,6 +4,7 @@
  * match replies to messages. When the program dies, its messages fail as retryable and the program is started again.
  * Invariant: when a turn ends, the program no longer works on its message.
  */
+import { backoffMs } from '../../backoff.ts'
 import type { Clock } from '../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { childEnvironment } from '../../process/child-environment.ts'
@@ -206,7 +207,7 @@ export function createRestartBackoff(clock: Clock): RestartBackoff {
     },
     died() {
       deaths += 1
-      const pauseMs = Math.min(RESTART_FIRST_MS * 2 ** (deaths - 2), RESTART_LONGEST_MS)
+      const pauseMs = backoffMs(deaths - 2, RESTART_FIRST_MS, RESTART_LONGEST_MS)
       notBeforeMs = deaths === 1 ? 0 : clock.monotonicMs() + pauseMs
     },
     answered() {

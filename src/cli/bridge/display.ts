@@ -2,12 +2,14 @@
  * The output of a bridge: one line per event and, on a terminal, a last line that is updated: waiting, or running and for
  * how long. Text of a sender is shown without control characters.
  */
+
 import type { Clock } from '../../clock.ts'
 import { formatDuration, formatWait } from '../../duration.ts'
 import { type Lease, type LeaseKey, leaseId, type Outcome } from '../../inbox/worker.ts'
 import { withoutControls } from '../../printable.ts'
 import { toRequestPart } from '../../protocol/part.ts'
 import { joinText } from '../../protocol/request.ts'
+import { shorten } from '../../truncate.ts'
 
 const TEXT_CHARACTERS_MAX = 60
 const REFRESH_MS = 1000
@@ -123,7 +125,7 @@ function outcomeText(outcome: Outcome, answer: 'settled' | 'stale'): string {
 
 function quotedText({ envelope }: Lease): string {
   const text = toPlainLine(joinText(envelope.message.parts.map(toRequestPart)))
-  return `"${text.length > TEXT_CHARACTERS_MAX ? `${text.slice(0, TEXT_CHARACTERS_MAX)}...` : text}"`
+  return `"${shorten(text, TEXT_CHARACTERS_MAX)}"`
 }
 
 /** One line without control and format characters. */

@@ -1,6 +1,8 @@
 /** The output of a chat: events of a turn as streaming text and note lines, with styles on a terminal. */
+
 import { printable, printableName, withoutControls } from '../../printable.ts'
 import { isFinal, isInterrupted, type Task, taskStateText } from '../../protocol/a2a.ts'
+import { shorten } from '../../truncate.ts'
 import { withOwnCommand } from '../terminal/own-command.ts'
 import { noticeText, replyText } from '../terminal/task-text.ts'
 import type { ChatEvent, ChatHistoryMessage } from './conversation.ts'
@@ -92,7 +94,7 @@ const SUBJECT_CHARACTERS_MAX = 120
 function toolText({ name, subject, state }: { name: string; subject: string; state: string }): string {
   const tool = printableName(name)
   if (state === 'failed') return `${tool} failed`
-  const cut = subject.length > SUBJECT_CHARACTERS_MAX ? `${subject.slice(0, SUBJECT_CHARACTERS_MAX)}...` : subject
+  const cut = shorten(subject, SUBJECT_CHARACTERS_MAX)
   return cut === '' ? tool : `${tool}: ${printable(cut)}`
 }
 

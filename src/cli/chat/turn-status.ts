@@ -2,7 +2,9 @@
  * The line that says what runs and for how long while a turn runs, redrawn in place. Below it is what the user has typed
  * meanwhile.
  */
+
 import { printable, printableName, withoutControls } from '../../printable.ts'
+import { shorten } from '../../truncate.ts'
 import { formatSeconds } from '../terminal/human-time.ts'
 import { FRAMES } from '../terminal/progress.ts'
 import type { LiveArea } from './live-area.ts'
@@ -107,7 +109,7 @@ function statusText({ startMs, reason, tool }: RunningTurnStatus, name: string, 
 const SUBJECT_CHARACTERS_MAX = 32
 
 function toolText({ name, subject }: { readonly name: string; readonly subject: string }): string {
-  const cut = subject.length > SUBJECT_CHARACTERS_MAX ? `${subject.slice(0, SUBJECT_CHARACTERS_MAX)}...` : subject
+  const cut = shorten(subject, SUBJECT_CHARACTERS_MAX)
   const shown = printable(cut.replaceAll(/\s+/g, ' '))
   return shown === '' ? printableName(name) : `${printableName(name)}: ${shown}`
 }

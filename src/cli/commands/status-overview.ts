@@ -2,12 +2,14 @@
  * The overview of `molecule status`: each workspace with presence, queue and cost of today, then what needs a person, each
  * with the command that handles it. A token that may not read a part of it gets the rest.
  */
+
 import { type NeedView, readNeeds } from '../../client/needs.ts'
 import { readReadiness } from '../../client/readiness.ts'
 import type { WorkspaceSummary } from '../../client/views.ts'
 import { listWorkspaces } from '../../client/workspaces.ts'
 import { MoleculeError } from '../../errors.ts'
 import { withoutControls } from '../../printable.ts'
+import { truncate } from '../../truncate.ts'
 import type { CommandContext } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
 import { needText, timeLeft } from '../terminal/need-text.ts'
@@ -131,7 +133,7 @@ function wayOut({ kind, id, actions }: NeedView): string {
 /** A reason that names what to do is never cut. */
 const shortenFor = (need: NeedView): string => {
   const text = needText(need)
-  return need.permission === undefined && need.text === undefined ? text : shorten(text)
+  return need.permission === undefined && need.text === undefined ? text : truncate(text, CELL_CHARACTERS_MAX)
 }
 
 /** `3 turns, $0.12`; a cost that is not known is not 0. Empty without turns. */
@@ -141,6 +143,3 @@ function usageText({ turns, unknown_turns: unknown, cost_usd: cost }: NonNullabl
   if (cost === null) return `${counted}, cost unknown`
   return `${counted}, ${unknown > 0 ? 'at least ' : ''}$${cost.toFixed(2)}`
 }
-
-const shorten = (text: string): string =>
-  text.length <= CELL_CHARACTERS_MAX ? text : `${text.slice(0, CELL_CHARACTERS_MAX - 1)}…`

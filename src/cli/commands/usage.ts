@@ -2,6 +2,7 @@
  * `molecule usage`: what the turns cost, today and in the last days, of all workspaces or of one. A cost that an agent did
  * not report is named: it is not 0.
  */
+
 import { type Command, InvalidArgumentError } from 'commander'
 import type { ApiAnswer } from '../../api/api.ts'
 import { DAY_MS } from '../../duration.ts'

@@ -1,7 +1,9 @@
 /** A plan as people read it: one block for each workspace, one line for each setting, a line diff for each prompt. */
+
 import { diff } from 'node:util'
 import { withoutControls } from '../../printable.ts'
 import type { Json } from '../../protocol/a2a.ts'
+import { shorten } from '../../truncate.ts'
 import type { FieldChange } from './compare-workspace.ts'
 import type { TeamPlan, WorkspacePlan } from './team-plan.ts'
 
@@ -52,6 +54,5 @@ const linesOf = (value: Json | undefined): string[] =>
 
 function renderValue(value: Json | undefined): string {
   if (value === undefined) return 'none'
-  const text = typeof value === 'string' && value.trim() !== '' ? value : JSON.stringify(value)
-  return text.length > VALUE_CHARACTERS_MAX ? `${text.slice(0, VALUE_CHARACTERS_MAX)}...` : text
+  return shorten(typeof value === 'string' && value.trim() !== '' ? value : JSON.stringify(value), VALUE_CHARACTERS_MAX)
 }

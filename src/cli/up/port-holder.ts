@@ -2,6 +2,7 @@
  * Finds the process that listens on a port, for the error "port taken". Reads /proc, so on systems without it, and for
  * processes of other users, the result is undefined and the error names no process.
  */
+import { shorten } from '../../truncate.ts'
 import { listeningSockets, readFolder, readText, socketsOf } from '../platform/listening-sockets.ts'
 
 export interface PortHolder {
@@ -25,5 +26,5 @@ const COMMAND_CHARACTERS_MAX = 120
 
 function commandOf(pid: string): string {
   const command = readText(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim() || readText(`/proc/${pid}/comm`).trim()
-  return command.length > COMMAND_CHARACTERS_MAX ? `${command.slice(0, COMMAND_CHARACTERS_MAX)}...` : command
+  return shorten(command, COMMAND_CHARACTERS_MAX)
 }

@@ -64,21 +64,6 @@ export const answeringWorkspace = async (
 /** The name of a channel in deliveries and reply addresses. */
 export const deliveryDoor = (channel: string): string => `chat:${channel}`
 
-/** Runs the works of one key in the order of their calls, one at a time. A work that fails does not stop the next. */
-export function createKeyedQueue(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
-  const last = new Map<string, Promise<unknown>>()
-  return (key, work) => {
-    const done = (last.get(key) ?? Promise.resolve()).then(work)
-    const settled = done
-      .catch(() => undefined)
-      .then(() => {
-        if (last.get(key) === settled) last.delete(key)
-      })
-    last.set(key, settled)
-    return done
-  }
-}
-
 /** The first message of a Markdown text. Only the beginning is rendered: the text may be as long as an answer. */
 export function firstText(
   { render, limits }: Pick<Channel, 'render' | 'limits'>,

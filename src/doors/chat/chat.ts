@@ -2,6 +2,7 @@
  * The chat door: connects every stored channel and keeps it connected. Each channel runs on one platform at a time, under
  * a claim in the store, so that two platforms on one store are one bot. What a connected channel does is in `session.ts`.
  */
+import { stepOf } from '../../backoff.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { createWakeUp } from '../../wait.ts'
 import type { Door } from '../door.ts'
@@ -117,7 +118,7 @@ async function keepOpen(line: Line, options: ChatDoorOptions): Promise<void> {
   const { signal } = closing
   const wait = createWakeUp()
   for (let tries = 0; !signal.aborted; tries++) {
-    let delayMs: number = RETRY_MS[Math.min(tries, RETRY_MS.length - 1)] ?? 0
+    let delayMs = stepOf(RETRY_MS, tries)
     try {
       const session = await openSession(stored, options, signal)
       line.session = session

@@ -1,4 +1,5 @@
 /** Names the messages that were too old to be answered when the bot came back: one line for each place. */
+import { shorten } from '../../truncate.ts'
 import type { IncomingMessage } from './channel.ts'
 import type { SessionContext } from './chat-context.ts'
 
@@ -30,14 +31,11 @@ export function createMissedMessages({ clock, say }: SessionContext): MissedMess
 }
 
 function missedLine(messages: readonly IncomingMessage[]): string {
-  const named = messages.slice(0, NAMED_MAX).map(({ author, text }) => `${author.name}: "${shorten(text)}"`)
+  const named = messages.slice(0, NAMED_MAX).map(({ author, text }) => `${author.name}: ${quoted(text)}`)
   const more = messages.length > NAMED_MAX ? ` and ${messages.length - NAMED_MAX} more` : ''
   const what = messages.length === 1 ? 'This message is' : 'These messages are'
   const again = messages.length === 1 ? 'it' : 'what still matters'
   return `${what} older than an hour, so I did not answer: ${named.join(', ')}${more}. Send ${again} again.`
 }
 
-const shorten = (text: string): string => {
-  const line = text.replace(/\s+/g, ' ').trim()
-  return line.length <= TEXT_CHARACTERS_MAX ? line : `${line.slice(0, TEXT_CHARACTERS_MAX)}...`
-}
+const quoted = (text: string): string => `"${shorten(text.replace(/\s+/g, ' ').trim(), TEXT_CHARACTERS_MAX)}"`

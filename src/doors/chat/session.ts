@@ -4,18 +4,11 @@
  */
 import { toMoleculeError } from '../../errors.ts'
 import { shownFileName } from '../../protocol/file-name.ts'
-import { createWakeUp, onAbort, sleep } from '../../wait.ts'
+import { createKeyedQueue, createWakeUp, onAbort, sleep } from '../../wait.ts'
 import { answerCall } from './answer-call.ts'
 import { catchUpAll } from './catch-up.ts'
 import type { Account, Channel, IncomingMessage } from './channel.ts'
-import {
-  type ChatContext,
-  createKeyedQueue,
-  deliveryDoor,
-  firstText,
-  type SessionContext,
-  type ShortPost,
-} from './chat-context.ts'
+import { type ChatContext, deliveryDoor, firstText, type SessionContext, type ShortPost } from './chat-context.ts'
 import { CHAT_COMMANDS, createCommands } from './commands.ts'
 import { keepDelivering } from './deliver.ts'
 import { createFollower } from './follow.ts'

@@ -3,6 +3,7 @@
  * line (`docs/doors/line.md`). The platform dials it, greets it with the token, and repeats no request by itself: a
  * request whose answer is missing when the connection ends is `unknown`.
  */
+import { stepOf } from '../../backoff.ts'
 import { MoleculeError } from '../../errors.ts'
 import { onAbort, sleep } from '../../wait.ts'
 import type {
@@ -156,7 +157,7 @@ async function keepConnected(line: ConnectedLine, { clock }: ChannelOptions, sig
       drops = 0
       if (!signal.aborted) events.problem('the connection to the program ended; it is dialled again')
     }
-    await sleep(clock, REDIAL_MS[Math.min(drops, REDIAL_MS.length - 1)] ?? 0, signal)
+    await sleep(clock, stepOf(REDIAL_MS, drops), signal)
     try {
       wire.link = await redial()
       wire.limits = wire.link.limits

@@ -3,6 +3,7 @@
  * token as its parent. `delegate_task` follows the task without a time limit of its own. A call that breaks off loses
  * only the wait, never the task.
  */
+
 import { z } from 'zod'
 import { withRetries } from '../../client/retry.ts'
 import { MoleculeError } from '../../errors.ts'
@@ -14,6 +15,7 @@ import { DELEGATION_ERROR_PREFIX, delegationFailureText } from '../../protocol/d
 import { envelopeOf } from '../../protocol/envelope.ts'
 import { sleep } from '../../wait.ts'
 import { markRead } from '../mark-read.ts'
+import { parentOf } from '../parent-of.ts'
 import { answerText, firstPage, pagesOf, stateName, statusText } from './task-result.ts'
 import { jsonResult, type ToolCall, type ToolResult, tool } from './tool.ts'
 import { findPeer, PEERS_MAX, WORKSPACE_CHARACTERS_MAX } from './workspace-tools.ts'
@@ -155,20 +157,14 @@ function letterOf(workspaceId: string, input: DelegateInput, call: ToolCall): Le
     bytes,
     sender: { ...identity.sender, door: 'mcp' },
     envelope: trace === undefined ? envelope : { ...envelope, trace },
-    ...parentOf(call),
+    ...parentOf(call.identity),
   }
 }
 
 /** The turn that delegates gives up its slot while it waits. */
 function whileWaiting<T>(call: ToolCall, work: () => Promise<T>): Promise<T> {
-  const { parent } = parentOf(call)
+  const { parent } = parentOf(call.identity)
   return parent === undefined ? work() : call.reception.whileWaiting(parent, work)
-}
-
-/** The turn that delegates, for the token of a conversation. */
-function parentOf({ identity: { workspaceId, conversationId } }: ToolCall): Pick<Letter, 'parent'> {
-  if (workspaceId === undefined || conversationId === undefined) return {}
-  return { parent: { workspaceId, conversationId } }
 }
 
 /** The task when it has ended, when the peer stays unavailable, or on abort. */

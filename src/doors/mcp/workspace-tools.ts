@@ -1,8 +1,10 @@
 /** The tools about workspaces and people: peers, the workspace itself, a message to its user. */
+
 import { z } from 'zod'
 import { MoleculeError } from '../../errors.ts'
 import { isWorkspaceId } from '../../ids.ts'
 import { maskTokens } from '../../token-mask.ts'
+import { shorten } from '../../truncate.ts'
 import { mayTalk, seesStatusText } from '../../workspaces/may-talk.ts'
 import type { Workspace, WorkspaceLoad } from '../../workspaces/workspace.ts'
 import { jsonResult, type ToolCall, tool } from './tool.ts'
@@ -70,12 +72,7 @@ export const workspaceTools = [
 ]
 
 function viewPeer({ name, id, status, role }: Workspace) {
-  return {
-    name,
-    id,
-    status,
-    role: role.length > ROLE_CHARACTERS_MAX ? `${role.slice(0, ROLE_CHARACTERS_MAX)}...` : role,
-  }
+  return { name, id, status, role: shorten(role, ROLE_CHARACTERS_MAX) }
 }
 
 /** The workspace with this id or name, if the caller's workspace may talk to it. Throws with the reason. */

@@ -2,8 +2,10 @@
  * What comes from Telegram: one long poll after the other. The offset of a poll confirms the updates before it, so it moves
  * on only after the door has stored an update.
  */
+
 import type { Api } from 'grammy'
 import type { Update } from 'grammy/types'
+import { stepOf } from '../../backoff.ts'
 import { sleep } from '../../wait.ts'
 import type { ChannelEvents, ChannelOptions } from '../chat/channel.ts'
 import { abortSignal } from './telegram-api.ts'
@@ -41,7 +43,7 @@ export async function keepPolling(api: Api, context: PollContext, signal: AbortS
       if (refusal?.error_code === 401) return events.refused(tokenRefused())
       if (!(error instanceof UpdateNotStored)) events.problem(pollProblem(error))
       const retryMs = (refusal?.parameters?.retry_after ?? 0) * 1000
-      await sleep(options.clock, Math.max(retryMs, RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)] ?? 0), signal)
+      await sleep(options.clock, Math.max(retryMs, stepOf(RETRY_MS, failures++)), signal)
     }
   }
 }

@@ -3,8 +3,10 @@
  * are read before the write, and many at the same moment would all find room. A turn that waits for its child gives up
  * its slot; otherwise agents of one slot each that wait for one another would deadlock.
  */
+
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { sql, together } from '../../store/store.ts'
+import { createKeyedQueue } from '../../wait.ts'
 import type { Admission } from '../admit/admit.ts'
 import type { InboxContext } from '../context.ts'
 import type { DelegatingConversation, Letter } from '../reception.ts'
@@ -28,7 +30,7 @@ type WriteLetter = (letter: Letter, ancestry: Ancestry | undefined) => Promise<A
 
 export function createDelegations(context: InboxContext, inbox: Pick<Inbox, 'suspend' | 'resume'>): Delegations {
   const { store } = context
-  const oneAtATime = createTurnstile()
+  const oneAtATime = createKeyedQueue()
   const suspended = createSuspendedTurns(context, inbox)
   return {
     async admit(letter, sender, write) {
@@ -96,22 +98,6 @@ async function logDelegation(
     changed(workspaceId, taskId)
   } catch (error) {
     log.warn({ err: toMoleculeError(error), taskId: child }, 'a delegation is missing in the activity of its parent')
-  }
-}
-
-/** Runs the work of one key in call order, each after the one before has ended. */
-function createTurnstile(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
-  const last = new Map<string, Promise<unknown>>()
-  return async (key, work) => {
-    const before = last.get(key) ?? Promise.resolve()
-    const own = before.then(work)
-    const ended = own.catch(() => undefined)
-    last.set(key, ended)
-    try {
-      return await own
-    } finally {
-      if (last.get(key) === ended) last.delete(key)
-    }
   }
 }
 

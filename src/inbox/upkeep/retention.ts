@@ -2,8 +2,9 @@
  * Retention: rows of ended tasks are kept for a time and then deleted, in small slices so that no writer waits long.
  * Unsettled messages, and dead letters and deliveries that no person has handled, are never deleted.
  */
+
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { DAY_MS } from '../../duration.ts'
+import { DAY_MS, HOUR_MS } from '../../duration.ts'
 import { ulidFloor } from '../../ids.ts'
 import { runStatement, type Store, sql, statement, type Transaction, together } from '../../store/store.ts'
 import { lockWorkspace } from '../rows/lock-workspace.ts'
@@ -17,7 +18,6 @@ import { USAGE_PRUNED } from '../settle/turn-usage.ts'
 const SLICE_ROWS_MAX = 100
 /** A task has rows in ten tables. With 500 tasks a slice, a message sent meanwhile took 73 ms. */
 const SLICE_TASKS_MAX = 20
-const HOUR_MS = 3600_000
 
 export interface RetentionOptions {
   readonly taskMs: number

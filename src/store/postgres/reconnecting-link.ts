@@ -3,6 +3,7 @@
  * background. While the database cannot be reached, `get` rejects at once. A statement that was sent over a lost
  * connection is never sent again.
  */
+import { backoffMs } from '../../backoff.ts'
 import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
 import type { PostgresConnection } from './connection.ts'
@@ -64,7 +65,7 @@ export function createReconnectingLink({
     failures += 1
     if (failures === 1) log.warn({ connection: name, err: error }, 'the database cannot be reached')
     connectError = error
-    const waitMs = Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** (failures - 1))
+    const waitMs = backoffMs(failures - 1, RETRY_MS_MIN, RETRY_MS_MAX)
     if (!closed) cancelRetry = clock.after(waitMs * (0.5 + Math.random() / 2), retry)
   }
   const retry = () => {

@@ -4,7 +4,9 @@
  * rows, so that a restart forgets none; running turns are counted in memory. A turn over the limit is parked. A further
  * attempt at a message is no further turn: a provider that fails must not use up the hour.
  */
+
 import type { Clock } from '../../clock.ts'
+import { HOUR_MS } from '../../duration.ts'
 import { countTurnsOfHour, type EndedTurn, listTurnsOfHour } from '../../inbox/brief-reads.ts'
 import type { Lease } from '../../inbox/worker.ts'
 import type { Brief } from '../../protocol/brief.ts'
@@ -12,7 +14,6 @@ import type { Store } from '../../store/store.ts'
 import { TURNS_PER_HOUR_DEFAULT } from '../workspace.ts'
 import type { BriefStep } from './make-brief.ts'
 
-const HOUR_MS = 3600_000
 /** The shortest time to park: a parked message comes back as a lease, and a lease costs a transaction. */
 const PARK_MS_MIN = 1000
 

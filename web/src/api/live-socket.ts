@@ -2,6 +2,8 @@
  * The one WebSocket of the page. It reconnects by itself. After each connect it sends the subscription again, with the
  * numbers that were seen, so that no event is missed and none comes twice.
  */
+
+import { backoffMs } from '../../../src/backoff.ts'
 import type { LiveMessage, SentSubscription } from './log-subscriptions.ts'
 
 export type LiveState =
@@ -32,8 +34,8 @@ const BACKOFF_MS_MAX = 8000
 const REVOKED = 4401
 
 /** The wait before the next try, with jitter so that many pages do not return at the same moment. */
-const backoffMs = (failures: number, random = Math.random()): number =>
-  Math.round(Math.min(BACKOFF_MS * 2 ** failures, BACKOFF_MS_MAX) * (0.75 + random / 4))
+const waitOf = (failures: number, random = Math.random()): number =>
+  Math.round(backoffMs(failures, BACKOFF_MS, BACKOFF_MS_MAX) * (0.75 + random / 4))
 
 export function openLiveSocket(options: LiveSocketOptions): LiveSocket {
   let socket: WebSocket | undefined
@@ -58,7 +60,7 @@ export function openLiveSocket(options: LiveSocketOptions): LiveSocket {
     current.onclose = ({ code }) => {
       if (closed) return
       if (code === REVOKED) return options.onLoggedOut()
-      const waitMs = backoffMs(failures++)
+      const waitMs = waitOf(failures++)
       options.onState({ kind: 'offline', sinceMs: lastSignMs, retryMs: Date.now() + waitMs })
       timer = setTimeout(connect, waitMs)
     }

@@ -1,8 +1,7 @@
 /** Times, durations and amounts as the page writes them. */
+import { HOUR_MS, MINUTE_MS } from '../../../src/duration.ts'
 
-const MINUTE_MS = 60_000
-const HOUR_MS = 60 * MINUTE_MS
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+export const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
 const twoDigits = (value: number): string => String(value).padStart(2, '0')
 

@@ -2,6 +2,7 @@
  * The A2A methods, by their 1.0 names; callers of 0.3 get the same results in the format of 0.3. Each row names the
  * action that the caller must be allowed: access rules are per method, not per route.
  */
+
 import { type Action, requireAccess } from '../../../api/who-may.ts'
 import { MoleculeError } from '../../../errors.ts'
 import { isWorkspaceId } from '../../../ids.ts'
@@ -12,8 +13,8 @@ import type { A2aMethod } from '../../../protocol/json-rpc.ts'
 import { ID_CHARACTERS_MAX, parseInput, taskIdParamsSchema } from '../../../protocol/schemas.ts'
 import { readTraceContext } from '../../../protocol/trace-context.ts'
 import { taskToV03 } from '../../../protocol/v03.ts'
-import type { Identity } from '../../../workspaces/tokens.ts'
 import { markRead } from '../../mark-read.ts'
+import { parentOf } from '../../parent-of.ts'
 import { REQUEST_ID_PREFIX } from '../server/answer.ts'
 import { taskScope } from '../server/auth.ts'
 import { findWorkspaceId, requireWorkspace } from '../server/reach.ts'
@@ -189,12 +190,6 @@ async function readLetter(call: A2aCall, { push }: A2aContext): Promise<LetterTo
       if (envelope.message.taskId !== undefined) await push?.configs.nudge(workspaceId, taskId)
     },
   }
-}
-
-/** The turn that delegates, for the token of a conversation. */
-function parentOf({ workspaceId, conversationId }: Identity): Pick<Letter, 'parent'> {
-  if (workspaceId === undefined || conversationId === undefined) return {}
-  return { parent: { workspaceId, conversationId } }
 }
 
 async function getExtendedCard(

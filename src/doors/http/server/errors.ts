@@ -3,10 +3,12 @@
  * protocol, so A2A and the other routes agree. A defect shows nothing internal: the caller gets the request id, and the
  * log has the whole error under that id.
  */
+
 import type { IncomingMessage } from 'node:http'
 import { type ErrorCode, MoleculeError } from '../../../errors.ts'
 import type { Log } from '../../../log.ts'
 import { WIRE_ERRORS } from '../../../protocol/wire-errors.ts'
+import { shorten } from '../../../truncate.ts'
 import type { HttpAnswer } from './answer.ts'
 import { FAILED, REFUSED } from './refusal-log.ts'
 
@@ -53,20 +55,17 @@ export function logFailure(
   error: MoleculeError,
   { request, requestId }: { request: Pick<IncomingMessage, 'method' | 'url'>; requestId: string },
 ): void {
-  const path = truncated(request.url?.split('?')[0] ?? '', PATH_CHARACTERS_MAX)
+  const path = shorten(request.url?.split('?')[0] ?? '', PATH_CHARACTERS_MAX)
   const fields = { requestId, method: request.method, path, code: error.code }
   if (error.code === 'canceled') log.debug(fields, error.message)
   else if (INTERNAL_SENTENCES[error.code] === undefined)
-    log.info({ ...fields, reason: truncated(error.message, REASON_CHARACTERS_MAX) }, REFUSED)
+    log.info({ ...fields, reason: shorten(error.message, REASON_CHARACTERS_MAX) }, REFUSED)
   else log.error({ ...fields, err: error }, FAILED)
 }
 
 /** A stranger chooses the path, and a reason may quote a header: longer ones are cut. */
 const PATH_CHARACTERS_MAX = 200
 const REASON_CHARACTERS_MAX = 500
-
-const truncated = (text: string, charactersMax: number): string =>
-  text.length > charactersMax ? `${text.slice(0, charactersMax)}...` : text
 
 const STORE_RETRY_AFTER_MS = 1000
 

@@ -1,4 +1,5 @@
 /** The state of a message in the words of the page: `queued · behind 2`, `answered · 6.2 s · $0.03`. Pure. */
+import { truncate } from '../../../../src/truncate.ts'
 import { clockTime, costText, countText, tookTime } from '../../ui/times.ts'
 import type { ChatMessageView } from './chat-history.ts'
 
@@ -123,5 +124,5 @@ const REASON_CHARACTERS_MAX = 140
 /** The first line without its full stop, because more follows behind it. */
 function shorten(reason: string): string {
   const line = reason.trim().split('\n')[0]?.replace(/[.:]$/, '') ?? ''
-  return line.length <= REASON_CHARACTERS_MAX ? line : `${line.slice(0, REASON_CHARACTERS_MAX - 1)}…`
+  return truncate(line, REASON_CHARACTERS_MAX)
 }

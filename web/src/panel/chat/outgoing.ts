@@ -4,7 +4,9 @@
  * too, and is sent as soon as the platform is back. Messages of one conversation are sent in their order. A message is
  * sent only by the session in which it was written: in another one a person must send it again.
  */
+
 import { useQuery } from '@tanstack/react-query'
+import { backoffMs } from '../../../../src/backoff.ts'
 import type { MeView } from '../../../../src/client/views.ts'
 import { MoleculeError } from '../../../../src/errors.ts'
 import { client, clientOfSession, isLoggedOut, reasonOf } from '../../api/client.ts'
@@ -127,7 +129,7 @@ async function sendUntilTaken(message: UnsentMessage): Promise<void> {
       const canRetry = thrown instanceof MoleculeError && thrown.retryable && !isLoggedOut(thrown)
       const changed = change(messageId, { state: canRetry ? 'waiting' : 'refused', problem: problemOf(thrown) })
       if (changed === undefined || !canRetry) return
-      await waitFor(Math.min(RETRY_MS * 2 ** failures, RETRY_MS_MAX))
+      await waitFor(backoffMs(failures, RETRY_MS, RETRY_MS_MAX))
       if (!readAll().some((each) => each.messageId === messageId)) return
     }
   }

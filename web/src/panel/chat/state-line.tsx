@@ -1,7 +1,9 @@
 /** The state of a message under it, with what a person may do about it: Run again, Cancel, Why. */
+
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Fragment, type ReactNode, useState } from 'react'
 import { readStory } from '../../../../src/client/story.ts'
+import { MINUTE_MS } from '../../../../src/duration.ts'
 import { client, reasonOf } from '../../api/client.ts'
 import { keys, useMay } from '../../api/queries.ts'
 import { classNames } from '../../ui/class-names.ts'
@@ -96,8 +98,6 @@ function ExpectedWait({ entry, history }: Omit<StateLineProps, 'workspace'>) {
   if (waitMs === undefined) return null
   return waitMs < MINUTE_MS ? ' · less than a minute' : ` · about ${tookTime(waitMs)}`
 }
-
-const MINUTE_MS = 60_000
 
 /** No way to do it twice: a replay is one replay, and "Run again" always has the same message id. */
 function useAction(entry: ChatEntry, workspaceId: string) {

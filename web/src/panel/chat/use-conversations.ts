@@ -1,7 +1,9 @@
 /** The conversations of a workspace, the last changed first. */
+
 import { type InfiniteData, useInfiniteQuery } from '@tanstack/react-query'
 import type { ApiAnswer } from '../../../../src/api/api.ts'
 import type { ConversationView } from '../../../../src/client/views.ts'
+import { truncate } from '../../../../src/truncate.ts'
 import { client } from '../../api/client.ts'
 import { keys, queryClient } from '../../api/queries.ts'
 import type { ChatHistory } from './chat-history.ts'
@@ -67,7 +69,7 @@ export function summaryOf(history: ChatHistory): ConversationView | undefined {
   if (id === undefined || contextId === undefined || principal === undefined || hasNewer) return undefined
   if (first === undefined || last === undefined) return undefined
   const words = first.text.replaceAll(/\s+/g, ' ').trim()
-  const title = words.length > TITLE_CHARACTERS_MAX ? `${words.slice(0, TITLE_CHARACTERS_MAX - 1)}…` : words
+  const title = truncate(words, TITLE_CHARACTERS_MAX)
   return {
     id,
     context_id: contextId,

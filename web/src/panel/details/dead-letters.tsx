@@ -1,7 +1,9 @@
 /** The messages of a workspace that failed for good: why, and the way out. */
+
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { ApiAnswer } from '../../../../src/api/api.ts'
+import { truncate } from '../../../../src/truncate.ts'
 import { client } from '../../api/client.ts'
 import { keys, useMay } from '../../api/queries.ts'
 import { Button } from '../../ui/button.tsx'
@@ -114,7 +116,7 @@ function textOf({ message }: DeadLetterView): string {
     .replaceAll(/\s+/g, ' ')
     .trim()
   if (text === '') return 'A message without text'
-  return text.length > TEXT_CHARACTERS ? `${text.slice(0, TEXT_CHARACTERS)}…` : text
+  return truncate(text, TEXT_CHARACTERS + 1)
 }
 
 function reasonText({ reason, failures, losses }: DeadLetterView): string {

@@ -1,5 +1,8 @@
 /** Days of usage for a chart: every day of the range, also those without turns. Days are UTC, as the platform counts. */
+
 import type { WorkspaceUsageView } from '../../../../src/client/views.ts'
+import { DAY_MS } from '../../../../src/duration.ts'
+import { MONTHS } from '../../ui/times.ts'
 
 export type UsageSumView = WorkspaceUsageView['total']
 
@@ -12,9 +15,6 @@ export interface UsageDay {
   /** Undefined on a day without turns. */
   readonly sum: UsageSumView | undefined
 }
-
-const DAY_MS = 24 * 3600_000
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
 /** The oldest day first. */
 export function daysOf(known: WorkspaceUsageView['days'], count: number, nowMs: number): UsageDay[] {
