@@ -61,7 +61,20 @@ export const layerTable = {
     'src/inbox': { mayImport: ['src/protocol', 'src/store'] },
     // Reads for people: SQL to the answers of the contract. Of the rooms that write it may know what their rows mean.
     'src/views': {
-      mayImport: ['src/protocol', 'src/store', 'src/inbox/read/chat-state.ts'],
+      mayImport: [
+        'src/protocol',
+        'src/store',
+        'src/inbox/admit/dedupe.ts',
+        'src/inbox/budget/budget-rows.ts',
+        'src/inbox/delegate/tree.ts',
+        'src/inbox/read/chat-state.ts',
+        'src/inbox/read/principals.ts',
+        'src/inbox/read/task-messages.ts',
+        'src/inbox/rows/log.ts',
+        'src/inbox/rows/message.ts',
+        'src/inbox/rows/status-message.ts',
+        'src/inbox/rows/task-messages.ts',
+      ],
       mayImportTypes: ['src/api/api.ts'],
     },
     'src/backends': {

@@ -33,7 +33,7 @@ const taskSchema = z.strictObject({
   metadata: metadataSchema.exactOptional(),
 })
 
-export const taskBudgetSchema = z.strictObject({
+const taskBudgetSchema = z.strictObject({
   max_cost_usd: z.number(),
   cost_usd: z.number(),
   unknown_turns: z.number(),
@@ -41,7 +41,7 @@ export const taskBudgetSchema = z.strictObject({
   task_id: z.string(),
 })
 
-export const taskTreeSchema = z.strictObject({
+const taskTreeSchema = z.strictObject({
   cost_usd: z.number().optional().describe('Of the whole tree; for admins and members.'),
   unknown_turns: z.number().optional(),
   tasks: z.array(
@@ -64,7 +64,7 @@ export const taskTreeSchema = z.strictObject({
   hidden: z.number().describe('Tasks that the caller may not see.'),
 })
 
-export const storySchema = z.strictObject({
+const storySchema = z.strictObject({
   message_id: z.string(),
   task_id: z.string(),
   workspace_id: z.string(),

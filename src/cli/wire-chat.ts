@@ -27,7 +27,7 @@ export interface WiredChat {
 }
 
 export function wireChat({ store, localInbox, log, host, ...parts }: WireChatOptions): WiredChat {
-  const { activity, stories, deliveries, budgets, pendingAsks: pending } = localInbox
+  const { activity, deliveries, budgets, pendingAsks: pending } = localInbox
   const stored = createChannels(store)
   const pairings = createPairings(store)
   /** Tokens of channels never reach the log. */
@@ -45,7 +45,7 @@ export function wireChat({ store, localInbox, log, host, ...parts }: WireChatOpt
     pairings,
     chatLog: createChatLog(store),
     activity,
-    stories,
+    store: localInbox.store,
     pending,
     budgets,
     deliveries,

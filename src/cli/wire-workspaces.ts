@@ -144,7 +144,6 @@ export function wireWorkspaces(parts: WireWorkspacesOptions): WiredWorkspaces {
       damagedReplies: localInbox.damagedReplies,
       bridgeContext: { bridges: localInbox.bridges, brief },
       conversations: localInbox.conversations,
-      stories: localInbox.stories,
       memories,
       schedules,
       files: createWorkspaceFiles({ store, homes, configs }),

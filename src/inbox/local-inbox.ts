@@ -27,9 +27,8 @@ import { createActivity } from './read/activity.ts'
 import { readChat } from './read/conversation-messages.ts'
 import { createNeedSources } from './read/needs.ts'
 import { createReception } from './read/reception.ts'
-import { createStories } from './read/story.ts'
 import { createWatchers } from './read/watchers.ts'
-import type { Activity, ChatQuery, Conversations, Stories } from './readers.ts'
+import type { Activity, ChatQuery, Conversations } from './readers.ts'
 import type { Reception } from './reception.ts'
 import { createDeadLetters } from './settle/dead-letters.ts'
 import { correctClock } from './upkeep/clock-correction.ts'
@@ -70,7 +69,6 @@ export interface LocalInbox {
   readonly queues: WorkspaceQueues
   readonly activity: Activity
   readonly conversations: Conversations
-  readonly stories: Stories
   /** Handles delegations whose parent or child has ended; the sweep does the same. */
   readonly children: Children
   /**
@@ -84,7 +82,6 @@ export interface LocalInbox {
 
 const createReaders = (store: Store) => ({
   conversations: { read: (query: ChatQuery) => store.read(() => readChat(query)) },
-  stories: createStories(store),
 })
 
 export function createLocalInbox(options: LocalInboxOptions): LocalInbox {

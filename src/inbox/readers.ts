@@ -1,8 +1,7 @@
 /** The seam for readers: activity, conversations, the story of one message, usage. */
-import type { Artifact, Part, TaskState } from '../protocol/a2a.ts'
+import type { Artifact, Part } from '../protocol/a2a.ts'
 import type { FileDiff } from '../protocol/file-diff.ts'
 import type { Sender } from '../protocol/request.ts'
-import type { Spending } from '../usd.ts'
 
 // ---- activity
 
@@ -195,119 +194,6 @@ export interface ChatPage {
 /** Contract: `read` throws `not_found` for an unknown conversation. Pages end at 1 MiB and have at least one row. */
 export interface Conversations {
   read(query: ChatQuery): Promise<ChatPage>
-}
-
-// ---- the story of one message
-
-export interface StoryStep {
-  readonly atMs: number
-  /**
-   * admitted, started, progress, delegated, budget, asked, permission, resumed, failed, lost, answered, ended, late, waiting, running, replayed,
-   * discarded.
-   */
-  readonly type: string
-  readonly text: string
-}
-
-/** What was pushed because of the message: by a door, or to a webhook of its task. */
-export interface StoryDelivery {
-  readonly to: string
-  readonly state: string
-  readonly tries: number
-  readonly error?: string
-}
-
-/** A task of a delegation tree. */
-export interface TreeTask {
-  readonly taskId: string
-  /** The task whose turn delegated it; absent for the first task, and for a late result that continues it. */
-  readonly parentTaskId?: string
-  /** Levels below the first task. */
-  readonly depth: number
-  readonly workspaceId: string
-  /** Absent when the workspace is deleted. */
-  readonly workspaceName?: string
-  readonly state: TaskState
-  readonly turns: number
-  readonly admittedAtMs?: number
-  readonly startedAtMs?: number
-  readonly endedAtMs?: number
-  /** Absent where no turn reported or cost anything, and for a reader that may not see it. */
-  readonly usage?: UsageSum
-  /** The first words of its message. */
-  readonly text: string
-}
-
-export interface TreesQuery extends Pick<StoryQuery, 'after' | 'scopeOf'> {
-  readonly workspaceId: string
-  readonly limit: number
-}
-
-export interface TreePage {
-  readonly trees: readonly TaskTree[]
-  readonly next?: string
-}
-
-/** All tasks that one first message led to, each right below its parent. */
-export interface TaskTree {
-  readonly tasks: readonly TreeTask[]
-  /** Tasks of the tree that this reader may not see. */
-  readonly hidden: number
-  /** What the turns of the whole tree cost; for owners only. */
-  readonly spent?: Spending
-  /** The budget of its first message; for owners only. */
-  readonly budget?: StoryBudget
-}
-
-/** A budget that covers a message. */
-export interface StoryBudget extends Spending {
-  readonly limitUsd: number
-  /** asked: it is spent, and the owner is asked. */
-  readonly state: 'open' | 'asked' | 'stopped'
-  /** The task whose message brought it. */
-  readonly taskId: string
-}
-
-export interface Story {
-  readonly messageId: string
-  readonly taskId: string
-  readonly workspaceId: string
-  readonly contextId: string
-  readonly sender: Sender
-  /** The id that the sender gave the message. */
-  readonly senderMessageId: string
-  readonly text: string
-  readonly taskState: TaskState
-  readonly steps: readonly StoryStep[]
-  readonly deliveries: readonly StoryDelivery[]
-  /** Where the message delegated, or was delegated itself; in the first part of a story only. */
-  readonly tree?: TaskTree
-  /** The budgets of messages that cover it, the outermost first; in the first part of a story only. */
-  readonly budgets?: readonly StoryBudget[]
-  /** The cursor of the later steps; absent where these are the last. */
-  readonly next?: string
-}
-
-/** What a reader may see of the tasks of a workspace; no principal = all of them. */
-export interface StoryScope {
-  readonly principal?: string
-  /** The reader is the owner: show what the program printed when it failed. */
-  readonly detail?: boolean
-}
-
-export interface StoryQuery {
-  /** The id of a message (also the id of the task that it opened), or the id that its sender gave it. */
-  readonly id: string
-  /** The `next` of an earlier part of the story. */
-  readonly after?: string
-  readonly scopeOf: (workspaceId: string) => StoryScope
-}
-
-export interface Stories {
-  /** Undefined where there is no such message for this reader. */
-  find(query: StoryQuery): Promise<Story | undefined>
-  /** The trees of delegations that a workspace is in, the latest first. */
-  trees(query: TreesQuery): Promise<TreePage>
 }
 
 // ---- usage

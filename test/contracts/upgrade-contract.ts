@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { missingMigrations } from '../../src/store/migrations.ts'
+import { readStory } from '../../src/views/story.ts'
 import { letterTo } from '../fakes/letters.ts'
 import { createInboxHarness, done } from './inbox/harness.ts'
 import type { StoreUnderTest } from './store-contract.ts'
@@ -44,8 +45,8 @@ export function upgradeContract({ name, prepare }: UpgradeUnderTest): void {
           assert.deepEqual(await answers('t1'), ['answer to m1'])
           assert.deepEqual(await answers('t2'), ['answer to m2', 'answer to m3'])
           assert.equal(await harness.state('t2'), 'TASK_STATE_COMPLETED')
-          const findStory = (id: string) => harness.local.stories.find({ id, scopeOf: () => ({}) })
-          for (const id of ['t2', 'm2']) assert.equal((await findStory(id))?.messageId, 'm2')
+          const findStory = (id: string) => readStory(harness.local.store, { id, scopeOf: () => ({}) })
+          for (const id of ['t2', 'm2']) assert.equal((await findStory(id)).message_id, 'm2')
           assert.deepEqual(await harness.load(WORKSPACE), { running: 0, waiting: 0 })
         } finally {
           await harness.close()

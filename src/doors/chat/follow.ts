@@ -7,6 +7,7 @@ import { toMoleculeError } from '../../errors.ts'
 import type { ActivityRow } from '../../inbox/readers.ts'
 import { isFinal, type TaskState } from '../../protocol/a2a.ts'
 import { textOf } from '../../protocol/part.ts'
+import { readTaskWork } from '../../views/task-work.ts'
 import { sleep } from '../../wait.ts'
 import type { ReactionState } from './channel.ts'
 import { firstText, type SessionContext } from './chat-context.ts'
@@ -31,7 +32,7 @@ const PROGRESS_SHARE = 12
 const TOOLS_SHOWN_MAX = 5
 
 export function createFollower(context: SessionContext, prompts: Prompts): TaskFollower {
-  const { chatLog, stories, stored, log } = context
+  const { chatLog, store, stored, log } = context
   const followed = new Set<string>()
   /** The last follower of each task. */
   const last = new Map<string, Promise<void>>()
@@ -58,9 +59,9 @@ export function createFollower(context: SessionContext, prompts: Prompts): TaskF
       try {
         await prompts.closeBudgets()
         for (const message of await chatLog.open(stored.name)) {
-          const story = await stories.find({ id: message.taskId ?? '', scopeOf: () => ({}) })
-          if (story === undefined) await chatLog.close(message)
-          else follow(message, story.workspaceId)
+          const work = await readTaskWork(store, message.taskId ?? '')
+          if (work === undefined) await chatLog.close(message)
+          else follow(message, work.workspaceId)
         }
       } catch (error) {
         log.warn({ err: toMoleculeError(error), channel: stored.name }, 'the open tasks of a channel cannot be read')

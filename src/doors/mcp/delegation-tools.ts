@@ -13,6 +13,7 @@ import { isFinal, isInterrupted, type Task } from '../../protocol/a2a.ts'
 import { COST_USD_MAX, withBudget } from '../../protocol/delegation.ts'
 import { DELEGATION_ERROR_PREFIX, delegationFailureText } from '../../protocol/delegation-failure.ts'
 import { envelopeOf } from '../../protocol/envelope.ts'
+import { readTaskWork } from '../../views/task-work.ts'
 import { sleep } from '../../wait.ts'
 import { markRead } from '../mark-read.ts'
 import { parentOf } from '../parent-of.ts'
@@ -193,12 +194,11 @@ async function waitForEnd(
 }
 
 /** False while the task's turn waits for a permission: it goes on when an owner answers. */
-async function hasEnded({ id, status }: Task, { stories }: ToolCall): Promise<boolean> {
+async function hasEnded({ id, status }: Task, { store }: ToolCall): Promise<boolean> {
   if (isFinal(status.state)) return true
   if (!isInterrupted(status.state)) return false
   if (status.state !== 'TASK_STATE_AUTH_REQUIRED') return true
-  const story = await stories.find({ id, scopeOf: () => ({}) })
-  return story?.steps.at(-1)?.type !== 'running'
+  return (await readTaskWork(store, id))?.isRunning !== true
 }
 
 async function findOwnTask(id: string, { reception, taskViews }: ToolCall): Promise<Task> {

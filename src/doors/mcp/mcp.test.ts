@@ -166,7 +166,7 @@ async function delegateThrough(states: readonly TaskState[]) {
         return { id: 't', contextId: 'c', status: { state } }
       },
     },
-    stories: { find: async () => ({ steps: [{ type: 'running' }] }) },
+    store: { read: async () => ({ workspaceId: peer.id, isRunning: true }) },
     clock: hurriedClock(),
     report: () => undefined,
     wait: <T>(work: (signal: AbortSignal) => Promise<T>) => work(new AbortController().signal),

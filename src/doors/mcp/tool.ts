@@ -2,9 +2,10 @@
 import type { z } from 'zod'
 import type { Action } from '../../api/who-may.ts'
 import type { Clock } from '../../clock.ts'
-import type { Activity, Stories } from '../../inbox/readers.ts'
+import type { Activity } from '../../inbox/readers.ts'
 import type { Reception } from '../../inbox/reception.ts'
 import type { TraceContext } from '../../protocol/trace-context.ts'
+import type { ReadStore } from '../../store/store.ts'
 import type { Memories } from '../../workspaces/memories.ts'
 import type { WorkspaceRegistry } from '../../workspaces/registry.ts'
 import type { Workspaces } from '../../workspaces/workspace.ts'
@@ -16,7 +17,7 @@ export interface McpContext {
   readonly registry: Pick<WorkspaceRegistry, 'peers'>
   readonly memories: Memories
   readonly activity: Pick<Activity, 'addNote'>
-  readonly stories: Stories
+  readonly store: ReadStore
   readonly clock: Clock
   readonly version: string
 }

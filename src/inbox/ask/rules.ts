@@ -8,14 +8,11 @@ import { readTimeCursor, withinPage, writeTimeCursor } from '../../store/page-bu
 import { type Store, sql, type Transaction, together } from '../../store/store.ts'
 import type { Answerer, OwnersPage, Rule, RulePattern, Rules } from '../owners.ts'
 import { lockWorkspace } from '../rows/lock-workspace.ts'
-import { type NewLogEntry, recordChange } from '../rows/log.ts'
+import { type NewLogEntry, RULE_DOOR, recordChange } from '../rows/log.ts'
 import { type AskedUse, coversUse } from './rule-pattern.ts'
 
 /** Rules of one workspace. One more is refused; an ask compares its subject with each rule of its tool. */
 const RULES_MAX = 500
-
-/** The door of an answer that a rule gave. */
-export const RULE_DOOR = 'rule'
 
 export function createRules({
   store,

@@ -48,6 +48,9 @@ export type LogItem =
       readonly answerer: Answerer
     }
 
+/** The door of an answerer that is a rule. */
+export const RULE_DOOR = 'rule'
+
 export interface NewLogEntry {
   /** Absent for what belongs to the workspace as a whole. */
   readonly taskId?: string

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import type { Letter } from '../../../src/inbox/reception.ts'
 import type { Lease } from '../../../src/inbox/worker.ts'
 import { mayHaveBudget } from '../../../src/protocol/delegation.ts'
+import { readStory } from '../../../src/views/story.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { waitUntil } from '../../harness/wait.ts'
 import { done, failure, hasCode, type InboxHarness, type TestWorker } from './harness.ts'
@@ -94,9 +95,9 @@ export function budgetTests(harness: InboxHarness): void {
       }
       await settle(fourth)
       await settle(root, 0.001)
-      const story = await harness.local.stories.find({ id: root.taskId, scopeOf: () => ({ detail: true }) })
-      assert.deepEqual(story?.budgets, [
-        { limitUsd: 0.05, state: 'open', taskId: root.taskId, costUsd: 0.031, unknownTurns: 1 },
+      const story = await readStory(harness.local.store, { id: root.taskId, scopeOf: () => ({ detail: true }) })
+      assert.deepEqual(story.budgets, [
+        { max_cost_usd: 0.05, state: 'open', task_id: root.taskId, cost_usd: 0.031, unknown_turns: 1 },
       ])
     })
   })

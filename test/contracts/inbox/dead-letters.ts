@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Failure } from '../../../src/inbox/worker.ts'
+import { readStory } from '../../../src/views/story.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { manualClock } from '../../fakes/manual-clock.ts'
 import { done, failure, hasCode, type InboxHarness } from './harness.ts'
@@ -106,8 +107,8 @@ export function deadLetterTests(harness: InboxHarness): void {
     await die(id, 'a')
     const [dead] = (await harness.local.deadLetters.list(id)).rows
     const lastStep = async () => {
-      const story = await harness.local.stories.find({ id: dead?.id ?? '', scopeOf: () => ({}) })
-      return story?.steps.at(-1)?.text
+      const story = await readStory(harness.local.store, { id: dead?.id ?? '', scopeOf: () => ({}) })
+      return story.steps.at(-1)?.text
     }
     assert.equal(await lastStep(), 'it is a dead letter: a person may replay or discard it')
     await harness.local.deadLetters.discard(id, dead?.id ?? '')

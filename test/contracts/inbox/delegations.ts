@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lease } from '../../../src/inbox/worker.ts'
 import type { Task } from '../../../src/protocol/a2a.ts'
+import { readStory } from '../../../src/views/story.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { waitUntil } from '../../harness/wait.ts'
 import { done, failure, hasCode, type InboxHarness, type TestWorker } from './harness.ts'
@@ -160,33 +161,33 @@ export function delegationTests(harness: InboxHarness): void {
       const childLease = await (workers[1] as TestWorker).lease()
       const grandchild = await admit(childOf(childLease, third))
       await harness.local.inbox.settle(childLease, done('7'))
-      const tree = (id: string, principal?: string) =>
-        harness.local.stories
-          .find({ id, scopeOf: () => (principal === undefined ? { detail: true } : { principal }) })
-          .then((found) => found?.tree)
+      const tree = async (id: string, principal?: string) => {
+        const scopeOf = () => (principal === undefined ? { detail: true } : { principal })
+        return (await readStory(harness.local.store, { id, scopeOf })).tree
+      }
       const whole = await tree(lease.taskId)
       assert.deepEqual(
-        whole?.tasks.map(({ taskId, parentTaskId, depth, workspaceId, state }) => [
-          ...[taskId, parentTaskId, depth],
-          ...[workspaceId, state],
+        whole?.tasks.map(({ task_id, parent_task_id, depth, workspace_id, state }) => [
+          ...[task_id, parent_task_id, depth],
+          ...[workspace_id, state],
         ]),
         [
-          [lease.taskId, undefined, 0, first, 'TASK_STATE_WORKING'],
+          [lease.taskId, null, 0, first, 'TASK_STATE_WORKING'],
           [child.taskId, lease.taskId, 1, second, 'TASK_STATE_COMPLETED'],
           [grandchild.taskId, child.taskId, 2, third, 'TASK_STATE_WORKING'],
         ],
       )
       assert.deepEqual(await tree(grandchild.taskId), whole)
       const own = await tree(child.taskId, letter.principal)
-      assert.deepEqual([own?.tasks.map(({ taskId }) => taskId), own?.hidden], [[child.taskId], 2])
+      assert.deepEqual([own?.tasks.map(({ task_id }) => task_id), own?.hidden], [[child.taskId], 2])
       const { entries } = await harness.local.activity.read({ workspaceId: first, sinceSeq: 0, limit: 100 })
       const delegated = entries.filter(({ type }) => type === 'delegated')
       assert.deepEqual(
         delegated.map(({ taskId, name, subject }) => [taskId, name, subject]),
         [[lease.taskId, 'test', child.taskId]],
       )
-      const story = await harness.local.stories.find({ id: lease.taskId, scopeOf: () => ({ detail: true }) })
-      assert.ok(story?.steps.some(({ text }) => text === `it delegated to test, as task ${child.taskId}`))
+      const story = await readStory(harness.local.store, { id: lease.taskId, scopeOf: () => ({ detail: true }) })
+      assert.ok(story.steps.some(({ text }) => text === `it delegated to test, as task ${child.taskId}`))
     })
   })
 

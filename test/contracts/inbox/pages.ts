@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TaskQuery } from '../../../src/inbox/reception.ts'
+import { readStory } from '../../../src/views/story.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { COPIED_TEXT, copiedConversation, copyMessages } from '../../harness/many-messages.ts'
 import { done, failure, type InboxHarness } from './harness.ts'
@@ -209,17 +210,17 @@ export function pageTests(harness: InboxHarness): void {
     const texts: string[] = []
     let parts = 0
     for (let after: string | undefined; ; ) {
-      const story = await harness.local.stories.find({ id: taskId, scopeOf: () => ({}), ...(after && { after }) })
-      texts.push(...(story?.steps.map(({ type, text }) => `${type} ${text.slice(0, 1)}`) ?? []))
+      const story = await readStory(harness.local.store, { id: taskId, scopeOf: () => ({}), after })
+      texts.push(...story.steps.map(({ type, text }) => `${type} ${text.slice(0, 1)}`))
       parts++
-      after = story?.next
+      after = story.next
       if (after === undefined) break
     }
     assert.ok(parts > 1, 'the log of this message is larger than a page')
     const progress = ['1', '2', '3', '4'].map((n) => `progress ${n}`)
     const second = ['lost a', 'started a', 'ended t']
     assert.deepEqual(texts, ['admitted a', 'started a', ...progress, ...second, 'waiting i'])
-    const wrong = harness.local.stories.find({ id: taskId, scopeOf: () => ({}), after: 'x' })
+    const wrong = readStory(harness.local.store, { id: taskId, scopeOf: () => ({}), after: 'x' })
     await assert.rejects(wrong, /after must be/)
   })
 

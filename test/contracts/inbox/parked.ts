@@ -5,6 +5,7 @@ import { MoleculeError } from '../../../src/errors.ts'
 import { findExpired } from '../../../src/inbox/upkeep/expire.ts'
 import type { Lease, Outcome } from '../../../src/inbox/worker.ts'
 import { outcomeOfFailure } from '../../../src/runtime/retry-policy.ts'
+import { readStory } from '../../../src/views/story.ts'
 import { findWorkspace, listWorkspaces } from '../../../src/workspaces/workspace-rows.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { done, failure, type InboxHarness } from './harness.ts'
@@ -98,7 +99,7 @@ export function parkedTests(harness: InboxHarness): void {
 
   test('RT-14 reason and next time are in the task, its events, the activity, explain, and behind it', async () => {
     const id = await harness.workspace()
-    const { reception, activity, stories } = harness.local
+    const { reception, activity, store } = harness.local
     const { taskId } = await reception.admit(letterTo(id, { contextId: 'c' }))
     const beforeMs = Date.now()
     await attempt(id, () => PARKED)
@@ -113,7 +114,7 @@ export function parkedTests(harness: InboxHarness): void {
     assert.match(owner?.status.message?.parts[0]?.text ?? '', /^parked, .*\nHTTP 429$/)
     const { entries } = await activity.read({ workspaceId: id, sinceSeq: 0, limit: 100 })
     assert.match(entries.at(-1)?.text ?? '', NEXT_TRY)
-    const texts = (await stories.find({ id: taskId, scopeOf: () => ({}) }))?.steps.map(({ text }) => text) ?? []
+    const texts = (await readStory(store, { id: taskId, scopeOf: () => ({}) })).steps.map(({ text }) => text)
     assert.match(texts.at(-2) ?? '', /^attempt 1 failed; parked, next try at /)
     assert.match(texts.at(-1) ?? '', /^it will be tried again in [45] min$/)
     await hear(id)

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Lease, leaseId } from '../../../src/inbox/worker.ts'
 import { sql } from '../../../src/store/store.ts'
+import { readStory } from '../../../src/views/story.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { hasCodeAndText } from '../../harness/check-error.ts'
 import { done, hasCode, type InboxHarness, type TestWorker } from './harness.ts'
@@ -74,8 +75,8 @@ export function pendingAskTests(harness: InboxHarness): void {
   test('AG-16 PL-23 the story says who answered an ask and through which door, also when the log is pruned', async () => {
     const id = await harness.workspace()
     const story = async (taskId: string, detail: boolean) => {
-      const found = await harness.local.stories.find({ id: taskId, scopeOf: () => ({ detail }) })
-      return found?.steps.flatMap(({ type, text }) => (type === 'permission' ? [text] : []))
+      const found = await readStory(harness.local.store, { id: taskId, scopeOf: () => ({ detail }) })
+      return found.steps.flatMap(({ type, text }) => (type === 'permission' ? [text] : []))
     }
     await harness.withWorker(id, async (worker) => {
       const { lease, pendingId } = await ask(id, worker)

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lease } from '../../../src/inbox/worker.ts'
+import { readStory } from '../../../src/views/story.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { hasCodeAndText } from '../../harness/check-error.ts'
 import { done, hasCode, type InboxHarness, type TestWorker } from './harness.ts'
@@ -66,8 +67,8 @@ export function ruleTests(harness: InboxHarness): void {
       assert.ok((listed?.lastUsedAtMs ?? 0) >= (listed?.madeAtMs ?? Number.NaN))
       await harness.local.inbox.settle(lease, done('done'))
       assert.deepEqual(await harness.load(id), { running: 0, waiting: 0 })
-      const story = await harness.local.stories.find({ id: lease.taskId, scopeOf: () => ({ detail: true }) })
-      assert.ok(story?.steps.some(({ text }) => text === 'a rule of "Ana" (token:Ana) allowed the use of Bash'))
+      const story = await readStory(harness.local.store, { id: lease.taskId, scopeOf: () => ({ detail: true }) })
+      assert.ok(story.steps.some(({ text }) => text === 'a rule of "Ana" (token:Ana) allowed the use of Bash'))
     })
     assert.deepEqual(await activity(id, 'rule'), [['Bash', 'npm test *', 'made', 'Ana', 'http']])
     assert.deepEqual(await activity(id, 'permission'), [

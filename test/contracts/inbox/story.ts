@@ -1,13 +1,15 @@
 /** The story of a message, as `explain` shows it, from the stored rows alone. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { readStory } from '../../../src/views/story.ts'
+import type { TaskScope } from '../../../src/views/trees.ts'
 import { letterTo } from '../../fakes/letters.ts'
-import { done, failure, type InboxHarness } from './harness.ts'
+import { done, failure, hasCode, type InboxHarness } from './harness.ts'
 
 export function storyTests(harness: InboxHarness): void {
-  const tell = (id: string, scope: { principal?: string; detail?: boolean } = {}) =>
-    harness.local.stories.find({ id, scopeOf: () => scope })
-  const types = async (id: string) => (await tell(id))?.steps.map(({ type }) => type)
+  const tell = (id: string, scope: TaskScope = {}) => readStory(harness.local.store, { id, scopeOf: () => scope })
+  const refuses = (id: string, scope: TaskScope = {}) => assert.rejects(tell(id, scope), hasCode('not_found'))
+  const types = async (id: string) => (await tell(id)).steps.map(({ type }) => type)
 
   test("CL-1 explain shows each attempt with its outcome, found by message id, task id and the sender's id", async () => {
     const id = await harness.workspace()
@@ -23,19 +25,19 @@ export function storyTests(harness: InboxHarness): void {
       await inbox.settle(second, done('hello'))
       const story = await tell(taskId)
       assert.deepEqual(
-        story?.steps.map(({ type }) => type),
+        story.steps.map(({ type }) => type),
         ['admitted', 'started', 'failed', 'started', 'answered', 'ended'],
       )
-      assert.match(story?.steps[2]?.text ?? '', /^attempt 1 failed: it broke \(exit\); it used search$/)
-      assert.match(story?.steps[4]?.text ?? '', /^attempt 2 gave the answer$/)
+      assert.match(story.steps[2]?.text ?? '', /^attempt 1 failed: it broke \(exit\); it used search$/)
+      assert.match(story.steps[4]?.text ?? '', /^attempt 2 gave the answer$/)
       for (const name of [first.messageId, letter.envelope.message.messageId]) assert.deepEqual(await tell(name), story)
       const { principal } = letter
-      assert.equal((await tell(taskId, { principal }))?.taskId, taskId)
-      assert.equal((await tell(letter.envelope.message.messageId, { principal }))?.taskId, taskId)
+      assert.equal((await tell(taskId, { principal })).task_id, taskId)
+      assert.equal((await tell(letter.envelope.message.messageId, { principal })).task_id, taskId)
       for (const name of [taskId, first.messageId, letter.envelope.message.messageId]) {
-        assert.equal(await tell(name, { principal: 'somebody else' }), undefined)
+        await refuses(name, { principal: 'somebody else' })
       }
-      assert.equal(await tell('nothing'), undefined)
+      await refuses('nothing')
     })
   })
 
@@ -47,10 +49,10 @@ export function storyTests(harness: InboxHarness): void {
       (await harness.local.reception.admit(letterTo(id, { messageId, principal }))).taskId
     const [people, agent] = [await from('people'), await from('ws:x')]
     await harness.local.reception.admit(letterTo(id, { messageId: `${messageId} as well` }))
-    assert.equal((await tell(messageId, { principal: 'people' }))?.taskId, people)
-    assert.equal((await tell(messageId, { principal: 'ws:x' }))?.taskId, agent)
-    assert.equal((await tell(messageId))?.taskId, people)
-    assert.equal(await tell(messageId.slice(0, -1)), undefined)
+    assert.equal((await tell(messageId, { principal: 'people' })).task_id, people)
+    assert.equal((await tell(messageId, { principal: 'ws:x' })).task_id, agent)
+    assert.equal((await tell(messageId)).task_id, people)
+    await refuses(messageId.slice(0, -1))
   })
 
   test("CL-1 explain shows that an attempt was cut off when its worker vanished, and a dead letter's end and replay", async () => {
@@ -65,11 +67,11 @@ export function storyTests(harness: InboxHarness): void {
       await inbox.settle(second, { type: 'dead', failure: said })
       assert.deepEqual(await types(taskId), ['admitted', 'started', 'lost', 'started', 'ended', 'waiting'])
       const owned = await tell(taskId, { detail: true })
-      assert.ok(owned?.steps.some(({ text }) => text === 'the program said: it broke'))
-      assert.ok(!(await tell(taskId))?.steps.some(({ text }) => text.includes('it broke')))
+      assert.ok(owned.steps.some(({ text }) => text === 'the program said: it broke'))
+      assert.ok(!(await tell(taskId)).steps.some(({ text }) => text.includes('it broke')))
       const replayed = await deadLetters.replay(id, first.messageId)
-      assert.equal((await types(taskId))?.at(-1), 'replayed')
-      assert.match((await tell(replayed))?.steps[0]?.text ?? '', new RegExp(`as a replay of ${first.messageId}$`))
+      assert.equal((await types(taskId)).at(-1), 'replayed')
+      assert.match((await tell(replayed)).steps[0]?.text ?? '', new RegExp(`as a replay of ${first.messageId}$`))
       await inbox.settle(await worker.lease(), done('well'))
     })
   })
@@ -82,13 +84,13 @@ export function storyTests(harness: InboxHarness): void {
       const { taskId } = await reception.admit(letter)
       const lease = await worker.lease()
       await inbox.ask(lease, { kind: 'question', id: 'q', parts: [{ text: 'may I?' }] })
-      assert.equal((await tell(taskId))?.steps.at(-1)?.text, 'the attempt waits for the answer')
+      assert.equal((await tell(taskId)).steps.at(-1)?.text, 'the attempt waits for the answer')
       await reception.admit(letterTo(id, { taskId }))
       assert.equal((await worker.next()).type, 'answer')
       await inbox.settle(lease, done('thanks'))
       assert.deepEqual(await types(taskId), ['admitted', 'started', 'asked', 'resumed', 'answered', 'ended'])
-      const [delivery] = (await tell(taskId))?.deliveries ?? []
-      assert.deepEqual(delivery, { to: 'discord general', state: 'pending', tries: 0 })
+      const [delivery] = (await tell(taskId)).deliveries ?? []
+      assert.deepEqual(delivery, { to: 'discord general', state: 'pending', tries: 0, error: undefined })
     })
   })
 
@@ -96,7 +98,7 @@ export function storyTests(harness: InboxHarness): void {
     const id = await harness.workspace()
     const { reception, inbox } = harness.local
     const { taskId } = await reception.admit(letterTo(id))
-    const now = async () => (await tell(taskId))?.steps.at(-1)?.text
+    const now = async () => (await tell(taskId)).steps.at(-1)?.text
     assert.equal(await now(), 'it waits in the queue')
     await harness.withWorker(id, async (worker) => {
       const retry = { type: 'retry', failure, reason: 'failure', interrupted: false } as const
@@ -123,7 +125,7 @@ export function storyTests(harness: InboxHarness): void {
       const behind = letterTo(id, { taskId })
       await reception.admit(behind)
       const { messageId } = behind.envelope.message
-      assert.equal((await types(messageId))?.at(-1), 'waiting')
+      assert.equal((await types(messageId)).at(-1), 'waiting')
       await inbox.settle(first, done('one'))
       const second = await worker.lease()
       assert.deepEqual(await types(messageId), ['admitted', 'started', 'running'])
@@ -142,15 +144,15 @@ export function storyTests(harness: InboxHarness): void {
     const open = (await harness.local.reception.admit(letterTo(id))).taskId
     const config = { taskId: open, id: 'hook', url: 'https://example.com/secret' }
     await pushConfigs.put({ workspaceId: id, version: '1.0', config, afterSeq: 0 })
-    const shown = async (name: string, detail: boolean) => (await tell(name, { detail }))?.deliveries
-    const delivery = { to: `${door} general`, state: 'unknown', tries: 1 }
+    const shown = async (name: string, detail: boolean) => (await tell(name, { detail })).deliveries
+    const delivery = { to: `${door} general`, state: 'unknown', tries: 1, error: undefined }
     assert.deepEqual(await shown(taskId, false), [delivery])
     assert.deepEqual(await shown(taskId, true), [{ ...delivery, error: 'the connection broke' }])
     assert.deepEqual(
       [await shown(open, false), await shown(open, true)],
       [
-        [{ to: 'webhook', state: 'active', tries: 0 }],
-        [{ to: 'webhook https://example.com', state: 'active', tries: 0 }],
+        [{ to: 'webhook', state: 'active', tries: 0, error: undefined }],
+        [{ to: 'webhook https://example.com', state: 'active', tries: 0, error: undefined }],
       ],
     )
   })
@@ -158,11 +160,7 @@ export function storyTests(harness: InboxHarness): void {
   test('CL-1 PL-12 a workspace reads the stories of what its conversations sent, and a conversation only its own', async () => {
     const id = await harness.workspace()
     const { taskId } = await harness.local.reception.admit(letterTo(id, { principal: 'ws:A/c1' }))
-    const seen = await Promise.all(
-      ['ws:A', 'ws:A/c1', 'ws:A/c2', 'ws:AB', 'ws:B'].map(
-        async (principal) => (await tell(taskId, { principal }))?.taskId,
-      ),
-    )
-    assert.deepEqual(seen, [taskId, taskId, undefined, undefined, undefined])
+    for (const principal of ['ws:A', 'ws:A/c1']) assert.equal((await tell(taskId, { principal })).task_id, taskId)
+    for (const principal of ['ws:A/c2', 'ws:AB', 'ws:B']) await refuses(taskId, { principal })
   })
 }

@@ -1,9 +1,9 @@
 /** Trees of delegations as owners and other readers see them, and who works for whom now. */
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { StoryScope, TreesQuery } from '../../../src/inbox/readers.ts'
 import { readOpenDelegations } from '../../../src/views/overview.ts'
+import { readStory } from '../../../src/views/story.ts'
+import { readTrees, type TaskScope, type TreesQuery } from '../../../src/views/trees.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { COPIED_TEXT, copyMessages } from '../../harness/many-messages.ts'
 import { done, type InboxHarness, type TestWorker } from './harness.ts'
@@ -11,13 +11,13 @@ import { childOf, createTeams } from './team.ts'
 
 export function treeTests(harness: InboxHarness): void {
   const { admit, withTeam } = createTeams(harness)
-  const owner: StoryScope = { detail: true }
+  const owner: TaskScope = { detail: true }
   const trees = (workspaceId: string, query: Partial<TreesQuery> = {}) =>
-    harness.local.stories.trees({ workspaceId, limit: 10, scopeOf: () => owner, ...query })
+    readTrees(harness.local.store, { workspaceId, limit: 10, scopeOf: () => owner, ...query })
   /** The first task of each tree of a page. */
   const roots = async (workspaceId: string, query: Partial<TreesQuery> = {}) => {
     const page = await trees(workspaceId, query)
-    return { roots: page.trees.map(({ tasks }) => tasks[0]?.taskId), next: page.next }
+    return { roots: page.trees.map(({ tasks }) => tasks[0]?.task_id), next: page.next }
   }
 
   test('CV-4 TW-3 an owner sees what each task of a tree used and what all cost; a peer sees its own task and no cost', async () => {
@@ -26,28 +26,31 @@ export function treeTests(harness: InboxHarness): void {
       const child = await (workers[1] as TestWorker).lease()
       const usage = { costUsd: 0.5, durationMs: 4 }
       await harness.local.inbox.settle(child, { ...done('painted'), usage })
-      const find = async (scopeOf: (workspaceId: string) => StoryScope) =>
-        (await harness.local.stories.find({ id: taskId, scopeOf }))?.tree
+      const find = async (scopeOf: (workspaceId: string) => TaskScope) =>
+        (await readStory(harness.local.store, { id: taskId, scopeOf })).tree
       const whole = await find(() => owner)
-      assert.deepEqual(whole?.spent, { costUsd: 0.5, unknownTurns: 0 })
+      assert.deepEqual([whole?.cost_usd, whole?.unknown_turns], [0.5, 0])
       const [root, painter] = whole?.tasks ?? []
-      assert.deepEqual([root?.endedAtMs, root?.usage, root?.text.length !== 0], [undefined, undefined, true])
+      assert.deepEqual([root?.ended_at, root?.usage, root?.text.length !== 0], [undefined, undefined, true])
       assert.deepEqual(
-        [painter?.text, painter?.workspaceName, painter?.turns, painter?.usage?.costUsd],
+        [painter?.text, painter?.workspace_name, painter?.turns, painter?.usage?.cost_usd],
         ['paint it', 'test', 1, 0.5],
       )
-      assert.ok((painter?.startedAtMs ?? 0) >= (painter?.admittedAtMs ?? 1) && painter?.endedAtMs !== undefined)
+      assert.ok((painter?.started_at ?? '') >= (painter?.sent_at ?? 'z') && painter?.ended_at !== undefined)
       const principal = `ws:${first}`
       const peer = await find((id) => (id === first ? { principal: 'token:1' } : { principal }))
-      assert.deepEqual([peer?.tasks.map((task) => [task.taskId, task.usage]), peer?.hidden], [[[taskId, undefined]], 1])
-      assert.equal(peer?.spent, undefined)
+      assert.deepEqual(
+        [peer?.tasks.map((task) => [task.task_id, task.usage]), peer?.hidden],
+        [[[taskId, undefined]], 1],
+      )
+      assert.equal(peer?.cost_usd, undefined)
       assert.equal(
-        (await find((id) => ({ detail: id === second })))?.spent,
+        (await find((id) => ({ detail: id === second })))?.cost_usd,
         undefined,
         'an owner of one workspace only',
       )
       const { taskId: alone } = await admit(letterTo(second))
-      assert.equal((await harness.local.stories.find({ id: alone, scopeOf: () => owner }))?.tree, undefined)
+      assert.equal((await readStory(harness.local.store, { id: alone, scopeOf: () => owner })).tree, undefined)
     })
   })
 

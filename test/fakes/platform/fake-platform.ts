@@ -117,7 +117,6 @@ const NO_WORKSPACE_CONTEXT: WorkspaceRoutesContext = {
   conversations: {
     read: ({ workspaceId }) => rejectNotFound(workspaceId),
   },
-  stories: { find: async () => undefined, trees: async () => ({ trees: [] }) },
   registry: {
     register: rejectNotFound,
     setStatusText: rejectNotFound,

@@ -13,7 +13,7 @@ import type { Clock } from '../../../clock.ts'
 import type { Bridges } from '../../../inbox/bridges.ts'
 import type { Deliveries } from '../../../inbox/delivery.ts'
 import type { Budgets, DamagedReplies, DeadLetters, PendingAsks, Rules } from '../../../inbox/owners.ts'
-import type { Activity, Conversations, Stories } from '../../../inbox/readers.ts'
+import type { Activity, Conversations } from '../../../inbox/readers.ts'
 import type { Reception } from '../../../inbox/reception.ts'
 import type { Lease } from '../../../inbox/worker.ts'
 import type { Log } from '../../../log.ts'
@@ -185,7 +185,6 @@ export interface WorkspaceRoutesContext {
     readonly brief: (lease: Lease, bridge: BriefedBridge) => Promise<Brief>
   }
   readonly conversations: Conversations
-  readonly stories: Stories
   readonly memories: Memories
   readonly schedules: Schedules
   /** Sends the messages of schedules. */

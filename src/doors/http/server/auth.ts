@@ -5,6 +5,7 @@
  */
 import { formatDuration } from '../../../duration.ts'
 import { MoleculeError } from '../../../errors.ts'
+import type { TaskScope } from '../../../views/trees.ts'
 import type { Identity, RefusedSecret, Tokens } from '../../../workspaces/tokens.ts'
 import { type AddressedRequest, type Addresses, PUBLIC_URL_HINT } from './addresses.ts'
 import { createOpenBodies, type OpenBodies, type OpenBody } from './open-bodies.ts'
@@ -138,11 +139,6 @@ export function taskViewsOf(identity: Identity): readonly (TaskScope & { readonl
   if (own === undefined) return [sent]
   const received = taskScope(identity, own)
   return received.principal === undefined ? [sent, { ...received, workspaceId: own }] : [sent]
-}
-
-export interface TaskScope {
-  readonly principal?: string
-  readonly detail?: boolean
 }
 
 /**

@@ -3,20 +3,21 @@
  * where. It is read from the rows that the work left and nothing else, so it survives any crash. It never shows more
  * than its reader may see of the task.
  */
-import { mayHaveBudget } from '../../protocol/delegation.ts'
-import { restoreEnvelope } from '../../protocol/envelope.ts'
-import { textOf } from '../../protocol/part.ts'
-import type { Sender } from '../../protocol/request.ts'
-import { withinPage } from '../../store/page-budget.ts'
-import { type Store, sql, type Transaction } from '../../store/store.ts'
-import { truncate } from '../../truncate.ts'
-import { dedupeRange } from '../admit/dedupe.ts'
-import { budgetsOfMessage } from '../budget/budget-rows.ts'
-import type { Stories, Story, StoryBudget, StoryDelivery, StoryQuery } from '../readers.ts'
-import type { LogItem } from '../rows/log.ts'
-import type { StatusMessage } from '../rows/status-message.ts'
-import { laterMessagesOfTask } from '../rows/task-messages.ts'
-import { coversPrincipal } from './principals.ts'
+import type { ApiAnswer } from '../api/api.ts'
+import { MoleculeError } from '../errors.ts'
+import { dedupeRange } from '../inbox/admit/dedupe.ts'
+import { budgetsOfMessage } from '../inbox/budget/budget-rows.ts'
+import { coversPrincipal } from '../inbox/read/principals.ts'
+import type { LogItem } from '../inbox/rows/log.ts'
+import type { StatusMessage } from '../inbox/rows/status-message.ts'
+import { laterMessagesOfTask } from '../inbox/rows/task-messages.ts'
+import { mayHaveBudget } from '../protocol/delegation.ts'
+import { restoreEnvelope } from '../protocol/envelope.ts'
+import { textOf } from '../protocol/part.ts'
+import type { Sender } from '../protocol/request.ts'
+import { withinPage } from '../store/page-budget.ts'
+import { type ReadStore, sql, type Transaction } from '../store/store.ts'
+import { truncate } from '../truncate.ts'
 import {
   readStoryCursor,
   STORY_START,
@@ -26,14 +27,21 @@ import {
   storySteps,
   writeStoryCursor,
 } from './story-steps.ts'
-import { findTree, listTrees, toStoryBudget } from './task-trees.ts'
+import { type ScopeOf, taskBudget, treeOf } from './trees.ts'
 
-export function createStories(store: Store): Stories {
-  return {
-    find: (query) => store.read(() => findStory(query)),
-    trees: (query) => store.read(() => listTrees(query)),
-  }
+export interface StoryQuery {
+  /** The id of a message (also the id of the task that it opened), or the id that its sender gave it. */
+  readonly id: string
+  /** The `next` of an earlier part of the story. */
+  readonly after?: string | undefined
+  readonly scopeOf: ScopeOf
 }
+
+type StoryAnswer = ApiAnswer<'GET /messages/{id}/story'>
+type DeliveryAnswer = StoryAnswer['deliveries'][number]
+
+/** Throws `not_found` where there is no such message for this reader. */
+export const readStory = (store: ReadStore, query: StoryQuery): Promise<StoryAnswer> => store.read(() => storyOf(query))
 
 /** A longer message is cut; the whole is in the task. */
 const MESSAGE_CHARACTERS_MAX = 300
@@ -48,7 +56,7 @@ const SELECT = `select m.id, m.workspace_id, m.task_id, m.idempotency_key, m.env
   m.losses, m.admitted_at, m.ready_at, now_ms() as now, m.replay_of, m.replayed_as, m.discarded_at, m.root_id, t.context_id,
   t.principal, t.state as task_state, t.status_message from messages m join tasks t on t.id = m.task_id`
 
-function* findStory({ id: given, after, scopeOf }: StoryQuery): Transaction<Story | undefined> {
+function* storyOf({ id: given, after, scopeOf }: StoryQuery): Transaction<StoryAnswer> {
   // A message has the id of the request that brought it.
   const id = given.replace(/^req_/, '')
   const [row] = yield* sql<StoryMessageRow>(`${SELECT} where m.id = $1`, [id])
@@ -57,25 +65,26 @@ function* findStory({ id: given, after, scopeOf }: StoryQuery): Transaction<Stor
     ? [row]
     : yield* sql<StoryMessageRow>(`${SELECT} where ${laterMessagesOfTask('m', '$1')} order by m.n limit 1`, [id])
   const message = first ?? (yield* findBySender(id, scopeOf))
-  if (message === undefined) return undefined
+  if (message === undefined) throw storyNotFound(given)
   const { principal, detail = false } = scopeOf(message.workspace_id)
   // A stranger must not learn whether an id exists: another principal's message is not found.
-  if (principal !== undefined && !coversPrincipal(principal, message.principal)) return undefined
-  const story = yield* toStory(message, { detail, from: after === undefined ? STORY_START : readStoryCursor(after) })
+  if (principal !== undefined && !coversPrincipal(principal, message.principal)) throw storyNotFound(given)
+  const story = yield* partOf(message, { detail, from: after === undefined ? STORY_START : readStoryCursor(after) })
   if (after !== undefined) return story
-  const tree = yield* findTree(message.root_id ?? message.id, scopeOf)
-  const budgets = yield* findBudgets(message)
-  return { ...story, ...(tree !== undefined && { tree }), ...(budgets.length > 0 && { budgets }) }
+  const tree = yield* treeOf(message.root_id ?? message.id, scopeOf)
+  const budgets = yield* budgetsOf(message)
+  return { ...story, tree, budgets: budgets.length > 0 ? budgets : undefined }
 }
 
-function* findBudgets({ id, envelope }: StoryMessageRow): Transaction<StoryBudget[]> {
+const storyNotFound = (id: string): MoleculeError => new MoleculeError('not_found', `there is no message or task ${id}`)
+
+function* budgetsOf({ id, envelope }: StoryMessageRow): Transaction<NonNullable<StoryAnswer['budgets']>> {
   if (!mayHaveBudget(restoreEnvelope(envelope).message.metadata)) return []
-  const budgets = yield* budgetsOfMessage(id)
-  return budgets.map(toStoryBudget)
+  return (yield* budgetsOfMessage(id)).map(taskBudget)
 }
 
 /** A sender's id is unique only within sender and workspace: returns the first that this reader may see. */
-function* findBySender(key: string, scopeOf: StoryQuery['scopeOf']): Transaction<StoryMessageRow | undefined> {
+function* findBySender(key: string, scopeOf: ScopeOf): Transaction<StoryMessageRow | undefined> {
   const named = yield* sql<{ id: string; workspace_id: string; principal: string }>(
     `select m.id, m.workspace_id, t.principal from messages m join tasks t on t.id = m.task_id
      join workspace_load l on l.workspace_id = m.workspace_id
@@ -98,10 +107,10 @@ const PAGE_OF_STORY = `select e.seq, e.at_ms, e.items from (${withinPage(
   'p.seq',
 )}) k join events e on e.workspace_id = k.workspace_id and e.seq = k.seq order by e.seq`
 
-function* toStory(
+function* partOf(
   message: StoryMessageRow,
   { detail, from }: { detail: boolean; from: StoryCursor },
-): Transaction<Story> {
+): Transaction<StoryAnswer> {
   const rows = yield* sql<{ seq: number; at_ms: number; items: string }>(PAGE_OF_STORY, [
     message.task_id,
     message.id,
@@ -111,23 +120,22 @@ function* toStory(
   const more = lastSeq !== undefined && (yield* hasLaterRows(message, lastSeq))
   const log = rows.map(({ at_ms: atMs, items }) => ({ atMs, items: JSON.parse(items) as LogItem[] }))
   const { message: sent } = restoreEnvelope(message.envelope)
-  const text = textOf(sent.parts)
   const status = JSON.parse(message.status_message ?? '{}') as Partial<StatusMessage>
   const decisions = log.length === 0 ? yield* storedDecisions(message) : []
   const shown = { isOwner: detail, detail: detail ? status.detail : undefined }
   const told = storySteps(message, log, { from, isLast: !more, ...shown, decisions })
   return {
-    messageId: message.id,
-    taskId: message.task_id,
-    workspaceId: message.workspace_id,
-    contextId: message.context_id,
+    message_id: message.id,
+    task_id: message.task_id,
+    workspace_id: message.workspace_id,
+    context_id: message.context_id,
     sender: JSON.parse(message.sender) as Sender,
-    senderMessageId: sent.messageId,
-    text: truncate(text, MESSAGE_CHARACTERS_MAX),
-    taskState: message.task_state,
+    sender_message_id: sent.messageId,
+    text: truncate(textOf(sent.parts), MESSAGE_CHARACTERS_MAX),
+    task_state: message.task_state,
     steps: told.steps,
     deliveries: [...(yield* doorDeliveries(message, detail)), ...(yield* webhooks(message, detail))],
-    ...(more && { next: writeStoryCursor({ ...told.state, seq: lastSeq }) }),
+    next: more ? writeStoryCursor({ ...told.state, seq: lastSeq }) : undefined,
   }
 }
 
@@ -173,7 +181,7 @@ interface DeliveryRow {
   error: string | null
 }
 
-function* doorDeliveries(message: StoryMessageRow, detail: boolean): Transaction<StoryDelivery[]> {
+function* doorDeliveries(message: StoryMessageRow, detail: boolean): Transaction<DeliveryAnswer[]> {
   const rows = yield* sql<DeliveryRow>(
     `select door, channel, state, tries, error from deliveries where task_id = $1 and message_id = $2 order by id
      limit ${DELIVERIES_MAX}`,
@@ -183,12 +191,12 @@ function* doorDeliveries(message: StoryMessageRow, detail: boolean): Transaction
     to: `${door} ${channel}`,
     state,
     tries,
-    ...(detail && error !== null && { error }),
+    error: detail ? (error ?? undefined) : undefined,
   }))
 }
 
 /** Only the owner sees the URL and the error of a webhook; others see that there is one. */
-function* webhooks({ task_id: taskId }: StoryMessageRow, detail: boolean): Transaction<StoryDelivery[]> {
+function* webhooks({ task_id: taskId }: StoryMessageRow, detail: boolean): Transaction<DeliveryAnswer[]> {
   const rows = yield* sql<{ config: string; state: string; tries: number; reason: string | null }>(
     `select config, state, tries, reason from push_configs where task_id = $1 order by id limit ${DELIVERIES_MAX}`,
     [taskId],
@@ -196,6 +204,6 @@ function* webhooks({ task_id: taskId }: StoryMessageRow, detail: boolean): Trans
   return rows.map(({ config, state, tries, reason }) => {
     const { url } = JSON.parse(config) as { url: string }
     const to = detail && URL.canParse(url) ? `webhook ${new URL(url).origin}` : 'webhook'
-    return { to, state, tries, ...(detail && reason !== null && { error: reason }) }
+    return { to, state, tries, error: detail ? (reason ?? undefined) : undefined }
   })
 }

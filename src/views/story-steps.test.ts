@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MoleculeError } from '../../errors.ts'
-import type { TaskState } from '../../protocol/a2a.ts'
-import type { LogItem } from '../rows/log.ts'
+import { MoleculeError } from '../errors.ts'
+import type { LogItem } from '../inbox/rows/log.ts'
+import type { TaskState } from '../protocol/a2a.ts'
 import {
   type LoggedItems,
   readStoryCursor,
@@ -45,7 +45,7 @@ const OPTIONS: Options = { from: STORY_START, isLast: true, detail: undefined, i
 /** The steps as [time, type, text], without the admission that begins every story. */
 function tell(log: readonly LoggedItems[], message: Partial<StoryMessageRow> = {}, options: Partial<Options> = {}) {
   const { steps, state } = storySteps({ ...MESSAGE, ...message }, log, { ...OPTIONS, ...options })
-  const shown = steps.map(({ atMs, type, text }) => [atMs, type, text])
+  const shown = steps.map(({ at: time, type, text }) => [Date.parse(time), type, text])
   return { shown, steps: shown.slice(1), state }
 }
 

@@ -2,15 +2,17 @@
  * Turns the log rows of a message into the steps of its story. An attempt that starts twice in the log without an end
  * was cut off: its worker vanished and could write nothing about it.
  */
-import { formatWait } from '../../duration.ts'
-import { MoleculeError } from '../../errors.ts'
-import { isInterrupted, type Part, type TaskState, taskStateText } from '../../protocol/a2a.ts'
-import { textOf } from '../../protocol/part.ts'
-import type { Sender } from '../../protocol/request.ts'
-import { TEXT_CHARACTERS_MAX, truncate, truncateStart } from '../../truncate.ts'
-import { RULE_DOOR } from '../ask/rules.ts'
-import type { StoryStep } from '../readers.ts'
-import type { LogItem } from '../rows/log.ts'
+import type { ApiAnswer } from '../api/api.ts'
+import { formatWait } from '../duration.ts'
+import { MoleculeError } from '../errors.ts'
+import { type LogItem, RULE_DOOR } from '../inbox/rows/log.ts'
+import { isInterrupted, type Part, type TaskState, taskStateText } from '../protocol/a2a.ts'
+import { textOf } from '../protocol/part.ts'
+import type { Sender } from '../protocol/request.ts'
+import { TEXT_CHARACTERS_MAX, truncate, truncateStart } from '../truncate.ts'
+import { instant } from './instant.ts'
+
+type StoryStep = ApiAnswer<'GET /messages/{id}/story'>['steps'][number]
 
 /** A message and its task's state, as stored. */
 export interface StoryMessageRow {
@@ -106,9 +108,9 @@ interface StepBuilder {
 }
 
 function createStepBuilder(message: StoryMessageRow, from: StoryCursor, isOwner: boolean): StepBuilder {
-  const admitted = { atMs: message.admitted_at, type: 'admitted', text: admissionText(message) }
+  const admitted = { at: instant(message.admitted_at), type: 'admitted', text: admissionText(message) }
   const steps: StoryStep[] = from.seq === 0 ? [admitted] : []
-  const say = (atMs: number, type: string, text: string) => void steps.push({ atMs, type, text })
+  const say = (atMs: number, type: string, text: string) => void steps.push({ at: instant(atMs), type, text })
   let { attempt, open, asked } = from
   const tools = new Map<string, number>()
   const begin = (atMs: number, again: boolean) => {
@@ -195,7 +197,7 @@ function admissionText(message: StoryMessageRow): string {
 function currentSteps(message: StoryMessageRow, isPruned: boolean, detail: string | undefined): StoryStep[] {
   const { now, state } = message
   const steps: StoryStep[] = []
-  const say = (type: string, text: string, atMs = now) => void steps.push({ atMs, type, text })
+  const say = (type: string, text: string, atMs = now) => void steps.push({ at: instant(atMs), type, text })
   if (isPruned) say('pruned', 'later events are no longer kept')
   if (state === 'queued' && message.ready_at > now)
     say('waiting', `it will be tried again in ${formatWait(message.ready_at - now)}`)

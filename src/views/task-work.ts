@@ -1,0 +1,23 @@
+/** Where a task is worked on, and whether a turn of it runs: for a door that decides by it. */
+import { IS_RUNNING } from '../inbox/rows/message.ts'
+import { messagesOfTask } from '../inbox/rows/task-messages.ts'
+import { type ReadStore, sql, type Transaction } from '../store/store.ts'
+
+interface TaskWork {
+  readonly workspaceId: string
+  /** A turn that waits for a permission, or is being stopped, runs too. */
+  readonly isRunning: boolean
+}
+
+/** Undefined for an unknown task. */
+export const readTaskWork = (store: ReadStore, taskId: string): Promise<TaskWork | undefined> =>
+  store.read(() => workOf(taskId))
+
+function* workOf(taskId: string): Transaction<TaskWork | undefined> {
+  const [row] = yield* sql<{ workspace_id: string; turns: number }>(
+    `select t.workspace_id, (select count(*) from messages m where ${messagesOfTask('m', 't.id')}
+       and m.${IS_RUNNING}) as turns from tasks t where t.id = $1`,
+    [taskId],
+  )
+  return row && { workspaceId: row.workspace_id, isRunning: Number(row.turns) > 0 }
+}
