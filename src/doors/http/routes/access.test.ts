@@ -111,7 +111,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     prepare: asBody({ key: LEASE, question: { id: 'q', parts: [{ text: 'may I?' }] } }),
   },
   'get /workspaces/{id}/activity': { expected: row(401, 401, 404, 403, 404, 403, 404, 403, 404) },
-  'get /workspaces/{id}/conversations': { expected: row(401, 401, 404, 403, 404, 403, 404, 403, 404) },
+  'get /workspaces/{id}/conversations': { expected: row(401, 401, 200, 403, 200, 403, 200, 403, 200) },
   'get /workspaces/{id}/conversations/{conversation}': { expected: row(401, 401, 404, 403, 404, 403, 404, 403, 404) },
   // Without a workspace in the query an agent searches its own.
   'get /messages': {
