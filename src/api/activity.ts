@@ -23,7 +23,7 @@ const isShort = (text: string): boolean => Buffer.byteLength(text) <= NOTE_BYTES
 /** What a tool changed in one file. */
 export const fileDiffSchema = z.strictObject({ path: z.string(), diff: z.string().describe('Unified text.') })
 
-export const activityEntrySchema = z.strictObject({
+const activityEntrySchema = z.strictObject({
   seq: z.number().describe('Its number in the log. Entries that were stored together share one.'),
   at: z.string(),
   task_id: z.string().optional(),

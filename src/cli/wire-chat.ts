@@ -13,7 +13,7 @@ import type { MaskingLog } from '../log.ts'
 import type { Store } from '../store/store.ts'
 import { CHANNEL_KINDS, findChannelKind } from './channel-kinds.ts'
 
-export interface WireChatOptions extends Pick<ChatContext, 'reception' | 'workspaces' | 'lifecycle'> {
+export interface WireChatOptions extends Pick<ChatContext, 'reception' | 'workspaces' | 'lifecycle' | 'logs'> {
   readonly store: Store
   readonly localInbox: LocalInbox
   readonly log: MaskingLog
@@ -27,7 +27,7 @@ export interface WiredChat {
 }
 
 export function wireChat({ store, localInbox, log, host, ...parts }: WireChatOptions): WiredChat {
-  const { activity, deliveries, budgets, pendingAsks: pending } = localInbox
+  const { deliveries, budgets, pendingAsks: pending } = localInbox
   const stored = createChannels(store)
   const pairings = createPairings(store)
   /** Tokens of channels never reach the log. */
@@ -44,7 +44,6 @@ export function wireChat({ store, localInbox, log, host, ...parts }: WireChatOpt
     channels,
     pairings,
     chatLog: createChatLog(store),
-    activity,
     store: localInbox.store,
     pending,
     budgets,

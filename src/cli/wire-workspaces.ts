@@ -5,6 +5,7 @@ import { createPairings } from '../doors/chat/store/pairings.ts'
 import { scheduleNeeds } from '../doors/clock/schedule-needs.ts'
 import type { WorkspaceRoutesContext } from '../doors/http/routes/route.ts'
 import { createNeedsYou } from '../doors/needs-you.ts'
+import { createWorkspaceLogs } from '../doors/workspace-logs.ts'
 import type { LocalInbox } from '../inbox/local-inbox.ts'
 import type { Log } from '../log.ts'
 import type { RuntimeOptions } from '../runtime/runtime.ts'
@@ -120,11 +121,7 @@ export function wireWorkspaces(parts: WireWorkspacesOptions): WiredWorkspaces {
         ...{ store, homes, configs, clock },
         queues: localInbox.queues,
         retireBackend: runtime.retireBackend,
-        async revokeTokens(workspaceId) {
-          const own = (await tokens.list()).filter((token) => token.workspaceId === workspaceId)
-          for (const { id } of own) await tokens.revoke(id)
-          await tokens.revokeConversations(workspaceId)
-        },
+        revokeTokens: (workspaceId) => revokeTokens(tokens, workspaceId),
         revokeConversations: tokens.revokeConversations,
       }),
       registry: createWorkspaceRegistry(store, {
@@ -133,6 +130,7 @@ export function wireWorkspaces(parts: WireWorkspacesOptions): WiredWorkspaces {
       }),
       store: localInbox.store,
       activity: localInbox.activity,
+      logs: createWorkspaceLogs(localInbox),
       pending: localInbox.pendingAsks,
       rules: localInbox.rules,
       budgets: localInbox.budgets,
@@ -149,6 +147,12 @@ export function wireWorkspaces(parts: WireWorkspacesOptions): WiredWorkspaces {
       files: createWorkspaceFiles({ store, homes, configs }),
     }),
   }
+}
+
+async function revokeTokens(tokens: DoorPartsOptions['tokens'], workspaceId: string): Promise<void> {
+  const own = (await tokens.list()).filter((token) => token.workspaceId === workspaceId)
+  for (const { id } of own) await tokens.revoke(id)
+  await tokens.revokeConversations(workspaceId)
 }
 
 /** A new workspace shows at once that its agent is not logged in. */

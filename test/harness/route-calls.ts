@@ -45,10 +45,7 @@ interface RouteRequest extends Omit<DoorRequest, 'method' | 'token' | 'body'> {
 type CallRoute = (line: string, options?: RouteRequest) => Promise<DoorResponse>
 
 export async function openRoutes(t: TestContext, options: Partial<HttpDoorOptions>): Promise<CallRoute> {
-  const { activity } = options
-  // The sockets of the door listen for changes of the activity from the start.
-  const listening = activity && { activity: { ...activity, onChange: () => () => undefined } }
-  const { sendRequest } = await openDoor(t, { ...options, ...listening })
+  const { sendRequest } = await openDoor(t, options)
   return async (line, { role = 'admin', body, ...rest } = {}) => {
     const [method = '', path = ''] = line.split(' ')
     const isRaw = body === undefined || typeof body === 'string' || Buffer.isBuffer(body)

@@ -2,11 +2,11 @@
 import type { Clock } from '../../clock.ts'
 import type { Deliveries } from '../../inbox/delivery.ts'
 import type { Budgets, PendingAsks } from '../../inbox/owners.ts'
-import type { Activity } from '../../inbox/readers.ts'
 import type { Reception } from '../../inbox/reception.ts'
 import type { Log } from '../../log.ts'
 import type { ReadStore } from '../../store/store.ts'
 import type { WorkspaceLifecycle, Workspaces } from '../../workspaces/workspace.ts'
+import type { WorkspaceLogs } from '../workspace-logs.ts'
 import type { Account, Channel, ChannelKind, ChatButton, Place } from './channel.ts'
 import type { Channels, StoredChannel } from './store/channels.ts'
 import type { ChatLog } from './store/chat-log.ts'
@@ -17,7 +17,7 @@ export interface ChatContext {
   readonly pairings: Pairings
   readonly chatLog: ChatLog
   readonly reception: Reception
-  readonly activity: Pick<Activity, 'follow' | 'resolveCursor'>
+  readonly logs: Pick<WorkspaceLogs, 'follow' | 'resolveCursor'>
   readonly store: ReadStore
   readonly pending: PendingAsks
   readonly budgets: Budgets

@@ -13,7 +13,7 @@ test('GW-2 a task is followed again after the store failed for a moment', async 
   let reads = 0
   let isClosed = false
   const context = {
-    activity: {
+    logs: {
       async resolveCursor() {
         reads += 1
         if (reads === 1) throw new Error('the store is away')

@@ -4,9 +4,9 @@
  */
 import { formatDuration } from '../../duration.ts'
 import { toMoleculeError } from '../../errors.ts'
-import type { ActivityRow } from '../../inbox/readers.ts'
 import { isFinal, type TaskState } from '../../protocol/a2a.ts'
 import { textOf } from '../../protocol/part.ts'
+import type { ActivityRow } from '../../views/activity.ts'
 import { readTaskWork } from '../../views/task-work.ts'
 import { sleep } from '../../wait.ts'
 import type { ReactionState } from './channel.ts'
@@ -91,12 +91,12 @@ async function keepFollowing(task: FollowedTask, context: SessionContext, prompt
 }
 
 async function followTask(task: FollowedTask, context: SessionContext, prompts: Prompts): Promise<void> {
-  const { activity, reception, chatLog, signal } = context
+  const { logs, reception, chatLog, signal } = context
   const { message, taskId, workspaceId } = task
   if (signal.aborted) return
   const show = createProgress(task, context)
   try {
-    const cursor = await activity.resolveCursor(workspaceId, undefined)
+    const cursor = await logs.resolveCursor(workspaceId, undefined)
     const now = await reception.task(taskId, { historyLength: 0, artifacts: false })
     const update = async (state: TaskState, text: string, isReply: boolean) => {
       const isParked = state === 'TASK_STATE_WORKING' && text !== '' && (await prompts.tellBudget(message, text))
@@ -108,7 +108,7 @@ async function followTask(task: FollowedTask, context: SessionContext, prompts: 
     const status = now?.status
     if (status !== undefined) await update(status.state, textOf(status.message?.parts), false)
     if (status !== undefined && isFinal(status.state)) return await chatLog.close(message)
-    for await (const row of activity.follow(workspaceId, cursor, signal)) {
+    for await (const row of logs.follow(workspaceId, cursor, signal)) {
       const { state, text, isReply, tools, hasBudgetAnswer } = readRow(row, taskId)
       show.tools(tools)
       if (hasBudgetAnswer || state !== undefined) await prompts.closeBudgets()
@@ -126,7 +126,7 @@ async function followTask(task: FollowedTask, context: SessionContext, prompts: 
 
 /** What a row of the log says about one task, and about budgets. */
 function readRow({ entries }: ActivityRow, taskId: string) {
-  const own = entries.filter((entry) => entry.taskId === taskId)
+  const own = entries.filter((entry) => entry.task_id === taskId)
   const status = own.findLast(({ type, state }) => type === 'status' && state !== undefined)
   return {
     state: status?.state as TaskState | undefined,

@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import type { Action } from '../../api/who-may.ts'
 import type { Clock } from '../../clock.ts'
-import type { Activity } from '../../inbox/readers.ts'
+import type { Activity } from '../../inbox/activity.ts'
 import type { Reception } from '../../inbox/reception.ts'
 import type { TraceContext } from '../../protocol/trace-context.ts'
 import type { ReadStore } from '../../store/store.ts'

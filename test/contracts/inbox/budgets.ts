@@ -37,8 +37,8 @@ export function budgetTests(harness: InboxHarness): void {
     return await worker.lease()
   }
   const steps = async (workspaceId: string) => {
-    const { entries } = await harness.local.activity.read({ workspaceId, sinceSeq: 0, type: 'budget', limit: 10 })
-    return entries.map(({ taskId, name, text, by }) => [taskId, name, text, by])
+    const entries = await harness.activity(workspaceId, 'budget')
+    return entries.map(({ task_id, name, text, by }) => [task_id, name, text, by])
   }
   const asks = (workspaceId: string) => harness.local.budgets.list({ workspaceId })
   /** A running root with a budget, and a worker for it and for a peer. */

@@ -70,7 +70,7 @@ export function cancelTests(harness: InboxHarness): void {
     return (await harness.local.conversations.read(query)).messages
   }
   const activityOf = async (id: string) => {
-    const { entries } = await harness.local.activity.read({ workspaceId: id, sinceSeq: 0, limit: 100 })
+    const entries = await harness.activity(id)
     return entries.filter(({ type }) => type === 'partial' || type === 'reply')
   }
 

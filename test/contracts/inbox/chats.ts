@@ -123,7 +123,7 @@ function messageTests(harness: InboxHarness): void {
     assert.deepEqual(await paged({ limit: 2 }), [[3, 4], 3, false])
     assert.deepEqual(await paged({ limit: 2, before: 3 }), [[1, 2], undefined, true])
     const { principal, seq } = await read(id, 'c')
-    assert.deepEqual([principal, seq], ['people', (await harness.local.activity.heads()).get(id)])
+    assert.deepEqual([principal, seq], ['people', (await harness.logs.heads()).get(id)])
     for (const unknown of [elsewhere.conversationId, 'c2', 'secret', 'none'])
       await assert.rejects(read(id, unknown), hasCode('not_found'))
   })

@@ -114,7 +114,7 @@ export function deadLetterTests(harness: InboxHarness): void {
     await harness.local.deadLetters.discard(id, dead?.id ?? '')
     assert.equal(await lastStep(), 'the dead letter was discarded')
     await harness.local.deadLetters.discard(id, dead?.id ?? '')
-    const { entries } = await harness.local.activity.read({ workspaceId: id, sinceSeq: 0, type: 'discarded', limit: 9 })
+    const entries = await harness.activity(id, 'discarded')
     const text = `the dead letter ${dead?.id} was discarded`
     assert.deepEqual(
       entries.map((entry) => [entry.text, entry.by]),

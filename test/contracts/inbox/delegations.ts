@@ -180,10 +180,10 @@ export function delegationTests(harness: InboxHarness): void {
       assert.deepEqual(await tree(grandchild.taskId), whole)
       const own = await tree(child.taskId, letter.principal)
       assert.deepEqual([own?.tasks.map(({ task_id }) => task_id), own?.hidden], [[child.taskId], 2])
-      const { entries } = await harness.local.activity.read({ workspaceId: first, sinceSeq: 0, limit: 100 })
+      const entries = await harness.activity(first)
       const delegated = entries.filter(({ type }) => type === 'delegated')
       assert.deepEqual(
-        delegated.map(({ taskId, name, subject }) => [taskId, name, subject]),
+        delegated.map(({ task_id, name, subject }) => [task_id, name, subject]),
         [[lease.taskId, 'test', child.taskId]],
       )
       const story = await readStory(harness.local.store, { id: lease.taskId, scopeOf: () => ({ detail: true }) })

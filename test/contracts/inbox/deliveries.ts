@@ -172,9 +172,8 @@ export function deliveryTests(harness: InboxHarness): void {
     await all.resolve(delivery?.id ?? '', 'resend', 'Ana')
     await all.finish((await all.take(door))?.id ?? '', { type: 'unknown', error: 'lost' })
     await all.resolve(delivery?.id ?? '', 'dismiss', 'Ben')
-    const query = { workspaceId: delivery?.workspaceId ?? '', sinceSeq: 0, type: 'delivery', limit: 9 }
     assert.deepEqual(
-      (await harness.local.activity.read(query)).entries.map(({ text, by }) => [text, by]),
+      (await harness.activity(delivery?.workspaceId ?? '', 'delivery')).map(({ text, by }) => [text, by]),
       [
         [`the answer to ${door} could not be sent`, 'platform'],
         [`the answer to ${door} is sent again`, 'Ana'],
@@ -271,7 +270,7 @@ export function deliveryTests(harness: InboxHarness): void {
     const [door, other] = [newDoor(), newDoor()]
     for (const channel of ['failed', 'taken', 'waiting']) await answered(door, channel, channel)
     await answered(other, 'a', 'elsewhere')
-    const { deliveries: all, activity } = harness.local
+    const { deliveries: all } = harness.local
     const [failed, taken] = [await all.take(door), await all.take(door)]
     await all.finish(failed?.id ?? '', { type: 'failed', error: 'gone', final: true })
     await all.endDoor(door)
@@ -279,10 +278,9 @@ export function deliveryTests(harness: InboxHarness): void {
     await all.finish(taken?.id ?? '', { type: 'failed', error: 'too late', final: true })
     assert.deepEqual(await decisions(failed, taken), [])
     assert.equal(textOf(await all.take(other)), 'elsewhere')
-    const query = { workspaceId: taken?.workspaceId ?? '', sinceSeq: 0, type: 'delivery', limit: 9 }
     const text = `the channel ${door} was removed; open answers to it are dropped`
     assert.deepEqual(
-      (await activity.read(query)).entries.map((entry) => [entry.text, entry.by]),
+      (await harness.activity(taken?.workspaceId ?? '', 'delivery')).map((entry) => [entry.text, entry.by]),
       [[text, 'platform']],
     )
   })

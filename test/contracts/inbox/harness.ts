@@ -3,7 +3,9 @@
  * Test workspaces are not hosted, so each worker serves only the workspace of its own test.
  */
 import assert from 'node:assert/strict'
+import type { ApiAnswer } from '../../../src/api/api.ts'
 import { type Clock, systemClock } from '../../../src/clock.ts'
+import { createWorkspaceLogs, type WorkspaceLogs } from '../../../src/doors/workspace-logs.ts'
 import { MoleculeError } from '../../../src/errors.ts'
 import { workspaceId } from '../../../src/ids.ts'
 import { createLocalInbox, type LocalInbox } from '../../../src/inbox/local-inbox.ts'
@@ -11,6 +13,7 @@ import type { Letter } from '../../../src/inbox/reception.ts'
 import type { Directive, Lease, Outcome } from '../../../src/inbox/worker.ts'
 import { silentLog } from '../../../src/log.ts'
 import { type Row, type Store, sql, type Value } from '../../../src/store/store.ts'
+import { readActivity } from '../../../src/views/activity.ts'
 import { keepSession } from '../../../src/workspaces/sessions.ts'
 import { within } from '../../harness/wait.ts'
 import type { StoreUnderTest } from '../store-contract.ts'
@@ -40,12 +43,16 @@ export interface InboxHarness {
   close(): Promise<void>
   readonly store: Store
   readonly local: LocalInbox
+  /** The logs of workspaces, as doors follow them. */
+  readonly logs: WorkspaceLogs
   /** A second process on the same store, with its own clock if the test moves time. */
   newInbox(clock?: Clock, store?: Store): LocalInbox
   /** Runs SQL without the inbox, for example to make time pass in the store. */
   sql(text: string, ...values: Value[]): Promise<Row[]>
   workspace(slots?: number): Promise<string>
   load(id: string): Promise<object>
+  /** The first 100 entries of the activity, of all types or of one. */
+  activity(workspaceId: string, type?: string): Promise<ApiAnswer<'GET /workspaces/{id}/activity'>['activity']>
   /** A worker of that workspace, or of all that are hosted. */
   worker(id: string | 'hosted', local?: LocalInbox): TestWorker
   withWorker<T>(id: string, work: (worker: TestWorker) => Promise<T>): Promise<T>
@@ -57,10 +64,12 @@ export interface InboxHarness {
 export function createInboxHarness({ open }: StoreUnderTest): InboxHarness {
   let opened: Awaited<ReturnType<StoreUnderTest['open']>>
   let local: LocalInbox
+  let logs: WorkspaceLogs
   const harness: InboxHarness = {
     async open() {
       opened = await open()
       local = harness.newInbox()
+      logs = createWorkspaceLogs(local)
     },
     async close() {
       local.close()
@@ -72,6 +81,10 @@ export function createInboxHarness({ open }: StoreUnderTest): InboxHarness {
     get local() {
       return local
     },
+    get logs() {
+      return logs
+    },
+    activity: async (id, type) => (await readActivity(local.store, { workspaceId: id, type, limit: 100 })).activity,
     sql: (text, ...values) => opened.store.write(() => sql(text, values)),
     newInbox: (clock = systemClock, store = opened.store) =>
       createLocalInbox({

@@ -137,7 +137,7 @@ export function needTests(harness: InboxHarness): void {
     await harness.local.deliveries.resolve(needs[1]?.id ?? '', 'resend', 'Ana')
     assert.deepEqual(await listed('delivery', id), [])
     assert.equal((await harness.local.deliveries.take(door))?.channel, 'two')
-    const { entries } = await harness.local.activity.read({ workspaceId: id, sinceSeq: 0, type: 'delivery', limit: 9 })
+    const entries = await harness.activity(id, 'delivery')
     assert.deepEqual(
       entries.map(({ by }) => by),
       ['platform', 'platform', 'Ana', 'Ana'],

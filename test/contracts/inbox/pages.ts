@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TaskQuery } from '../../../src/inbox/reception.ts'
+import { readActivity } from '../../../src/views/activity.ts'
 import { readStory } from '../../../src/views/story.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { COPIED_TEXT, copiedConversation, copyMessages } from '../../harness/many-messages.ts'
@@ -144,7 +145,7 @@ export function pageTests(harness: InboxHarness): void {
       }
     }
     assert.deepEqual(sizes, [...Array<number>(6).fill(LARGE.length), HUGE.length])
-    const rows = (await harness.local.activity.page(id, 0)) ?? []
+    const rows = (await harness.logs.page(id, 0)) ?? []
     assert.ok(rows.length > 0 && rows.length < 9, 'a page of the log is cut by its bytes')
   })
 
@@ -154,14 +155,14 @@ export function pageTests(harness: InboxHarness): void {
     for (let note = 0; note < 400; note++) {
       await harness.local.activity.addNote(id, { type: 'noted', text: `${note} ${text}`, by: 'me' })
     }
-    const first = await harness.local.activity.read({ workspaceId: id, sinceSeq: 0, limit: 500 })
-    assert.ok(first.entries.length > 200 && first.entries.length < 270, `${first.entries.length} entries`)
-    assert.ok(bytesOf(first.entries) < PAGE_BYTES * 1.1)
-    const rest = await harness.local.activity.read({ workspaceId: id, sinceSeq: first.nextSeq, limit: 500 })
-    assert.equal(first.entries.length + rest.entries.length, 400)
-    const newest = await harness.local.activity.read({ workspaceId: id, sinceSeq: 0, limit: 500, newest: true })
-    assert.equal(newest.entries.length, first.entries.length)
-    assert.match(newest.entries.at(-1)?.text ?? '', /^399 /)
+    const first = await readActivity(harness.local.store, { workspaceId: id, limit: 500 })
+    assert.ok(first.activity.length > 200 && first.activity.length < 270, `${first.activity.length} entries`)
+    assert.ok(bytesOf(first.activity) < PAGE_BYTES * 1.1)
+    const rest = await readActivity(harness.local.store, { workspaceId: id, since: first.next, limit: 500 })
+    assert.equal(first.activity.length + rest.activity.length, 400)
+    const newest = await readActivity(harness.local.store, { workspaceId: id, limit: 500, newest: true })
+    assert.equal(newest.activity.length, first.activity.length)
+    assert.match(newest.activity.at(-1)?.text ?? '', /^399 /)
   })
 
   test('PL-23 dead letters are listed in pages of 1 MiB, each once', async () => {
@@ -227,9 +228,7 @@ export function pageTests(harness: InboxHarness): void {
   test('PL-23 followers at the same place share one read of an event, and none misses one', async () => {
     const id = await harness.workspace()
     const stop = new AbortController()
-    const followers = Array.from({ length: 20 }, () =>
-      harness.local.activity.follow(id, 0, stop.signal)[Symbol.asyncIterator](),
-    )
+    const followers = Array.from({ length: 20 }, () => harness.logs.follow(id, 0, stop.signal)[Symbol.asyncIterator]())
     for (let note = 1; note <= 5; note++) {
       const waiting = followers.map((follower) => follower.next())
       await harness.local.activity.addNote(id, { type: 'noted', text: `note ${note}`, by: 'me' })

@@ -99,7 +99,7 @@ export function parkedTests(harness: InboxHarness): void {
 
   test('RT-14 reason and next time are in the task, its events, the activity, explain, and behind it', async () => {
     const id = await harness.workspace()
-    const { reception, activity, store } = harness.local
+    const { reception, store } = harness.local
     const { taskId } = await reception.admit(letterTo(id, { contextId: 'c' }))
     const beforeMs = Date.now()
     await attempt(id, () => PARKED)
@@ -112,7 +112,7 @@ export function parkedTests(harness: InboxHarness): void {
     assert.ok(inMs > 240_000 && inMs < 600_000, `next try in ${inMs} ms`)
     const owner = await reception.task(taskId, { detail: true })
     assert.match(owner?.status.message?.parts[0]?.text ?? '', /^parked, .*\nHTTP 429$/)
-    const { entries } = await activity.read({ workspaceId: id, sinceSeq: 0, limit: 100 })
+    const entries = await harness.activity(id)
     assert.match(entries.at(-1)?.text ?? '', NEXT_TRY)
     const texts = (await readStory(store, { id: taskId, scopeOf: () => ({}) })).steps.map(({ text }) => text)
     assert.match(texts.at(-2) ?? '', /^attempt 1 failed; parked, next try at /)

@@ -32,10 +32,7 @@ export function pendingAskTests(harness: InboxHarness): void {
     }
     return leases
   }
-  const permissions = async (workspaceId: string) => {
-    const query = { workspaceId, sinceSeq: 0, type: 'permission', limit: 10 } as const
-    return (await harness.local.activity.read(query)).entries
-  }
+  const permissions = (workspaceId: string) => harness.activity(workspaceId, 'permission')
   const { ask, answered } = {
     async ask(id: string, worker: TestWorker): Promise<{ lease: Lease; pendingId: string }> {
       await harness.local.reception.admit(letterTo(id))

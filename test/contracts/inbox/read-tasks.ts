@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { createWorkspaceLogs } from '../../../src/doors/workspace-logs.ts'
 import type { TaskQuery } from '../../../src/inbox/reception.ts'
 import type { Outcome, TurnEvent } from '../../../src/inbox/worker.ts'
 import type { Part } from '../../../src/protocol/a2a.ts'
@@ -276,7 +277,7 @@ export function readTaskTests(harness: InboxHarness): void {
       const reads = [
         node.reception.waitForResult(taskId, 60_000, stop.signal),
         node.reception.follow(taskId, { afterSeq }, stop.signal)[Symbol.asyncIterator]().next(),
-        node.activity.follow(id, afterSeq, stop.signal)[Symbol.asyncIterator]().next(),
+        createWorkspaceLogs(node).follow(id, afterSeq, stop.signal)[Symbol.asyncIterator]().next(),
       ].map((read: Promise<unknown>) => read.then(() => (answered += 1)))
       for (let turn = 0; turn < 5; turn++) await node.reception.task(taskId)
       await harness.local.inbox.settle(lease, done('ok'))

@@ -31,7 +31,7 @@ export function ruleTests(harness: InboxHarness): void {
       }
     },
     async activity(workspaceId: string, type: string) {
-      const { entries } = await harness.local.activity.read({ workspaceId, sinceSeq: 0, type, limit: 20 })
+      const entries = await harness.activity(workspaceId, type)
       return entries.map(({ name, subject, text, by, door }) => [name, subject, text, by, door])
     },
   }

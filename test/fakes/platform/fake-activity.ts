@@ -1,9 +1,11 @@
-/** Numbered logs in memory that keep the contract of `Activity` as far as a reader sees it. */
+/** Numbered logs in memory that keep the contract of `WorkspaceLogs` as far as a reader sees it. */
+import type { WorkspaceLogs } from '../../../src/doors/workspace-logs.ts'
 import { MoleculeError } from '../../../src/errors.ts'
-import type { Activity, ActivityRow } from '../../../src/inbox/readers.ts'
+import type { ActivityRow } from '../../../src/views/activity.ts'
+import { instant } from '../../../src/views/instant.ts'
 
 export interface FakeActivityLogs {
-  readonly activity: Activity
+  readonly logs: WorkspaceLogs
   /** Adds a row whose text has this many characters; returns its number. */
   add(workspaceId: string, characters?: number): number
   /** Adds a row as another process would: the hint does not name the workspace. */
@@ -16,23 +18,21 @@ export interface FakeActivityLogs {
 }
 
 export function createFakeActivityLogs(workspaceIds: readonly string[]): FakeActivityLogs {
-  const logs = new Map(workspaceIds.map((id) => [id, { rows: [] as ActivityRow[], pruned: 0 }]))
+  const rowsOf = new Map(workspaceIds.map((id) => [id, { rows: [] as ActivityRow[], pruned: 0 }]))
   const watchers = new Set<(workspaceId?: string) => void>()
   let pages = 0
   const mustFind = (id: string) => {
-    const log = logs.get(id)
+    const log = rowsOf.get(id)
     if (log === undefined) throw new MoleculeError('not_found', `there is no workspace ${id}`)
     return log
   }
   const push = (workspaceId: string, characters: number) => {
     const { rows } = mustFind(workspaceId)
     const seq = rows.length + 1
-    rows.push({ seq, entries: [{ seq, atMs: 0, type: 'note', text: 'x'.repeat(characters) }] })
+    rows.push({ seq, entries: [{ seq, at: instant(0), type: 'note', text: 'x'.repeat(characters) }] })
     return seq
   }
-  const activity: Activity = {
-    read: async ({ workspaceId }) => ({ entries: [], nextSeq: mustFind(workspaceId).rows.length }),
-    addNote: async (workspaceId) => mustFind(workspaceId).rows.length,
+  const logs: WorkspaceLogs = {
     async *follow() {},
     async resolveCursor(workspaceId, afterSeq) {
       const { rows, pruned } = mustFind(workspaceId)
@@ -42,16 +42,16 @@ export function createFakeActivityLogs(workspaceIds: readonly string[]): FakeAct
     },
     async page(workspaceId, afterSeq) {
       pages += 1
-      return logs.get(workspaceId)?.rows.slice(afterSeq, afterSeq + 16)
+      return rowsOf.get(workspaceId)?.rows.slice(afterSeq, afterSeq + 16)
     },
-    heads: async () => new Map([...logs].map(([id, { rows }]) => [id, rows.length])),
+    heads: async () => new Map([...rowsOf].map(([id, { rows }]) => [id, rows.length])),
     onChange(callback) {
       watchers.add(callback)
       return () => watchers.delete(callback)
     },
   }
   return {
-    activity,
+    logs,
     pages: () => pages,
     add(workspaceId, characters = 5) {
       const seq = push(workspaceId, characters)
@@ -66,7 +66,7 @@ export function createFakeActivityLogs(workspaceIds: readonly string[]): FakeAct
       mustFind(workspaceId).pruned = seq
     },
     remove(workspaceId) {
-      logs.delete(workspaceId)
+      rowsOf.delete(workspaceId)
       for (const callback of watchers) callback(workspaceId)
     },
   }

@@ -139,9 +139,8 @@ const NO_WORKSPACE_CONTEXT: WorkspaceRoutesContext = {
   },
   agents: { list: async () => [] },
   knownNames: { runtimes: ['mock'], channelKinds: ['telegram'] },
-  activity: {
-    read: ({ workspaceId }) => rejectNotFound(workspaceId),
-    addNote: rejectNotFound,
+  activity: { addNote: rejectNotFound },
+  logs: {
     resolveCursor: rejectNotFound,
     async *follow() {},
     page: async () => undefined,

@@ -1,47 +1,55 @@
 import assert from 'node:assert/strict'
-import test from 'node:test'
+import test, { type TestContext } from 'node:test'
 import { WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
 import { openRoutes, recordPart } from '../../../../test/harness/route-calls.ts'
+import { openTestStore } from '../../../../test/harness/sqlite-store.ts'
 import { MoleculeError } from '../../../errors.ts'
-import type { Activity, ActivityPage } from '../../../inbox/readers.ts'
+import type { Activity } from '../../../inbox/activity.ts'
+import { envelopeOf, writeEnvelope } from '../../../protocol/envelope.ts'
 import type { WorkspaceRegistry } from '../../../workspaces/registry.ts'
 
 const PATH = `/workspaces/${WORKSPACE_ID}/activity`
 const MAX = Number.MAX_SAFE_INTEGER
 
+/** A door on a store whose workspace has a log of this many notes by ana; number 4 belongs to a task. */
+async function openLog(t: TestContext, notes: number) {
+  const { store, insert } = openTestStore(t)
+  await insert('workspace_load', { workspace_id: WORKSPACE_ID, hosted: 1, slots: 1, seq: notes })
+  await insert('tasks', { id: 't_1', workspace_id: WORKSPACE_ID, conversation_id: 'c_1', state: 'TASK_STATE_WORKING' })
+  const envelope = writeEnvelope(envelopeOf({ messageId: 's', parts: [{ text: 'Hello' }] }))
+  await insert('messages', { id: 't_1', workspace_id: WORKSPACE_ID, state: 'leased', envelope })
+  for (let seq = 1; seq <= notes; seq++) {
+    const item = seq === 4 ? { t: 'reset' } : { t: 'note', type: 'note', text: `${seq}`, by: 'ana' }
+    const row = { workspace_id: WORKSPACE_ID, seq, at_ms: 1_700_000_000_000, items: JSON.stringify([item]) }
+    await insert('events', seq === 4 ? { ...row, task_id: 't_1' } : row)
+  }
+  return await openRoutes(t, { store })
+}
+
 test('PL-6 the activity is read from the oldest entry, 100 at a time, or as the query says', async (t) => {
-  const entries = [
-    { seq: 4, atMs: 1_700_000_000_000, type: 'note', text: 'x', by: 'ana' },
-    { seq: 5, atMs: 1_700_000_001_000, type: 'status', taskId: 't_1', state: 'done' },
-  ]
-  const page: ActivityPage = { entries, nextSeq: 5, firstSeq: 4, titles: new Map([['t_1', 'Hello']]) }
-  const activity = recordPart<Activity>({ read: page })
-  const call = await openRoutes(t, { activity: activity.part })
-  const query = 'since=3&before=9&limit=500&type=note&newest=true&titles=true'
-  const { json } = await call(`GET ${PATH}?${query}`, { role: 'viewer' })
-  assert.deepEqual(json, {
-    activity: [
-      { seq: 4, at: '2023-11-14T22:13:20.000Z', type: 'note', text: 'x', by: 'ana' },
-      { seq: 5, at: '2023-11-14T22:13:21.000Z', task_id: 't_1', type: 'status', state: 'done' },
-    ],
+  const call = await openLog(t, 101)
+  const read = async (query: string) => (await call(`GET ${PATH}${query}`, { role: 'viewer' })).json
+  const at = '2023-11-14T22:13:20.000Z'
+  const note = { seq: 5, at, type: 'note', text: '5', by: 'ana' }
+  const { activity, ...rest } = await read('')
+  assert.deepEqual([activity.length, activity[4], rest], [100, note, { next: 100, first: 1 }])
+  const reset = { seq: 4, at, task_id: 't_1', conversation_id: 'c_1', type: 'retry' }
+  assert.deepEqual(await read('?since=3&before=9&limit=2&titles=true'), {
+    activity: [reset, note],
     next: 5,
     first: 4,
     titles: { t_1: 'Hello' },
   })
-  await call(`GET ${PATH}`)
-  const given = { sinceSeq: 3, beforeSeq: 9, limit: 500, type: 'note', newest: true, withTitles: true }
-  const defaults = { sinceSeq: 0, limit: 100, newest: false, withTitles: false }
-  assert.deepEqual(activity.take(), [
-    ['read', { workspaceId: WORKSPACE_ID, ...given }],
-    ['read', { workspaceId: WORKSPACE_ID, ...defaults }],
-  ])
-  const empty = await openRoutes(t, { activity: recordPart<Activity>({ read: { entries: [], nextSeq: 0 } }).part })
-  assert.deepEqual((await empty(`GET ${PATH}`)).json, { activity: [], next: 0 })
+  assert.deepEqual(await read('?since=2&before=6&limit=500&type=note&newest=true'), {
+    activity: [{ ...note, seq: 3, text: '3' }, note],
+    next: 5,
+    first: 3,
+  })
+  assert.deepEqual(await read('?since=101'), { activity: [], next: 101 })
 })
 
 test('PL-6 a number of the query outside its range is refused by name', async (t) => {
-  const activity = recordPart<Activity>({ read: { entries: [], nextSeq: 0 } })
-  const call = await openRoutes(t, { activity: activity.part })
+  const call = await openLog(t, 1)
   for (const within of ['since=0', `since=${MAX}`, 'before=1', `before=${MAX}`, 'limit=1'])
     assert.equal((await call(`GET ${PATH}?${within}`)).status, 200, within)
   for (const outside of ['since=-1', 'before=0', 'limit=0', 'limit=501', 'newest=yes', 'titles=1']) {

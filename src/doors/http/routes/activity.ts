@@ -2,32 +2,13 @@
  * The activity of a workspace over HTTP: read its entries, add a note, set its status line. The status line is shown on
  * the workspace's card and added to its log.
  */
-import type { z } from 'zod'
-import { type activityEntrySchema, addNote, readActivity, setStatusText } from '../../../api/activity.ts'
-import type { Frozen } from '../../../api/endpoint.ts'
-import type { ActivityEntry } from '../../../inbox/readers.ts'
+import { addNote, readActivity as readEndpoint, setStatusText } from '../../../api/activity.ts'
 import { maskTokens } from '../../../token-mask.ts'
+import { readActivity } from '../../../views/activity.ts'
 import { serve } from './route.ts'
 
 export const activityRoutes = [
-  serve(readActivity, async ({ params, query }, { activity }) => {
-    const { since, before, limit, type, newest, titles } = query
-    const page = await activity.read({
-      workspaceId: params.id,
-      sinceSeq: since,
-      limit,
-      newest,
-      withTitles: titles,
-      ...(type !== undefined && { type }),
-      ...(before !== undefined && { beforeSeq: before }),
-    })
-    return {
-      activity: page.entries.map(viewActivityEntry),
-      next: page.nextSeq,
-      first: page.firstSeq,
-      titles: page.titles && Object.fromEntries(page.titles),
-    }
-  }),
+  serve(readEndpoint, ({ params, query }, { store }) => readActivity(store, { ...query, workspaceId: params.id })),
   serve(addNote, async ({ params, identity, body }, { activity }) => ({
     seq: await activity.addNote(params.id, { ...maskTokens(body), by: identity.name }),
   })),
@@ -38,17 +19,3 @@ export const activityRoutes = [
     return { status_text: line }
   }),
 ]
-
-export const viewActivityEntry = ({
-  seq,
-  atMs,
-  taskId,
-  conversationId,
-  ...rest
-}: ActivityEntry): Frozen<z.output<typeof activityEntrySchema>> => ({
-  seq,
-  at: new Date(atMs).toISOString(),
-  task_id: taskId,
-  conversation_id: conversationId,
-  ...rest,
-})

@@ -4,6 +4,7 @@ import { WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
 import { openRoutes, recordPart } from '../../../../test/harness/route-calls.ts'
 import { openTestStore } from '../../../../test/harness/sqlite-store.ts'
 import type { ChatPage, ConversationMessage, Conversations } from '../../../inbox/readers.ts'
+import { envelopeOf, writeEnvelope } from '../../../protocol/envelope.ts'
 import type { TokenRole } from '../../../workspaces/tokens.ts'
 
 const PATH = `/workspaces/${WORKSPACE_ID}/conversations`
@@ -40,10 +41,7 @@ test('CV-2 the conversations of a workspace are listed in pages of 30, and searc
     const common = { workspace_id: WORKSPACE_ID, conversation_id: `c_${id}` }
     await insert('conversations', { id: `c_${id}`, workspace_id: WORKSPACE_ID, context_id: id, last_n: 1 })
     await insert('tasks', { ...common, id: `t_${id}`, state: 'TASK_STATE_COMPLETED', updated_at: AT + n * 1000 })
-    const envelope = JSON.stringify({
-      method: 'SendMessage',
-      params: { message: { messageId: 's', role: 'ROLE_USER', parts: [{ text }] } },
-    })
+    const envelope = writeEnvelope(envelopeOf({ messageId: 's', parts: [{ text }] }))
     const sender = JSON.stringify(SENDER)
     await insert('messages', { ...common, id: `m_${id}`, task_id: `t_${id}`, n: 1, state: 'done', sender, envelope })
   }
@@ -208,10 +206,7 @@ test('CV-11 an agent searches only its own workspace, and a search needs a text'
   const { store, insert } = openTestStore(t)
   for (const [id, workspace] of [['1', WORKSPACE_ID] as const, ['2', 'ws_other'] as const]) {
     await insert('conversations', { id: `c_${id}`, workspace_id: workspace })
-    const envelope = JSON.stringify({
-      method: 'SendMessage',
-      params: { message: { messageId: 's', role: 'ROLE_USER', parts: [{ text: 'wax' }] } },
-    })
+    const envelope = writeEnvelope(envelopeOf({ messageId: 's', parts: [{ text: 'wax' }] }))
     const place = { workspace_id: workspace, conversation_id: `c_${id}` }
     await insert('messages', { ...place, id: `m_${id}`, state: 'done', sender: JSON.stringify(SENDER), envelope })
   }

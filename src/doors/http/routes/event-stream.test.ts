@@ -5,21 +5,22 @@ import { secretOf, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-pla
 import { openDoor, openStream } from '../../../../test/harness/open-door.ts'
 import { waitUntil } from '../../../../test/harness/wait.ts'
 import { MoleculeError } from '../../../errors.ts'
-import type { Activity, ActivityRow } from '../../../inbox/readers.ts'
+import type { ActivityRow } from '../../../views/activity.ts'
+import type { WorkspaceLogs } from '../../workspace-logs.ts'
 
 const PATH = `/workspaces/${WORKSPACE_ID}/events`
 const ROWS: ActivityRow[] = [
-  { seq: 8, entries: [{ seq: 8, atMs: 1_700_000_000_000, type: 'text', taskId: 't_1', text: 'a' }] },
+  { seq: 8, entries: [{ seq: 8, at: '2023-11-14T22:13:20.000Z', type: 'text', task_id: 't_1', text: 'a' }] },
   { seq: 9, entries: [] },
 ]
 
 /** A log with these rows, that ends with the promise, and where its readers began. */
 function createLog(end: Promise<void> = Promise.resolve()) {
-  const { activity } = createFakeActivityLogs([WORKSPACE_ID])
+  const fake = createFakeActivityLogs([WORKSPACE_ID])
   const resolved: unknown[] = []
   const followed: unknown[] = []
-  const log: Activity = {
-    ...activity,
+  const logs: WorkspaceLogs = {
+    ...fake.logs,
     async resolveCursor(id, afterSeq) {
       resolved.push([id, afterSeq])
       return afterSeq ?? 7
@@ -30,12 +31,12 @@ function createLog(end: Promise<void> = Promise.resolve()) {
       await end
     },
   }
-  return { activity: log, resolved, followed }
+  return { logs, resolved, followed }
 }
 
 test('PL-7 every row of the log is one event with its number, from now on or after the last number that was seen', async (t) => {
-  const { activity, resolved, followed } = createLog()
-  const { url } = await openDoor(t, { activity })
+  const { logs, resolved, followed } = createLog()
+  const { url } = await openDoor(t, { logs })
   const read = async (query: string, headers: Record<string, string> = {}) => {
     const options = { method: 'GET', token: secretOf('viewer'), headers }
     const stream = await openStream(`${url}${PATH}${query}`, options)
@@ -61,8 +62,8 @@ test('PL-7 every row of the log is one event with its number, from now on or aft
 })
 
 test('PL-7 a number that is none is refused before the stream begins', async (t) => {
-  const { activity, resolved } = createLog()
-  const { sendRequest } = await openDoor(t, { activity })
+  const { logs, resolved } = createLog()
+  const { sendRequest } = await openDoor(t, { logs })
   for (const since of ['x', '-1', '1.5', '1'.repeat(16)]) {
     const { status, json } = await sendRequest(`${PATH}?since=${since}`, { token: secretOf('viewer') })
     assert.deepEqual([status, json.error.message], [400, 'Last-Event-ID must be the number of an earlier event'])
@@ -72,8 +73,8 @@ test('PL-7 a number that is none is refused before the stream begins', async (t)
 
 test('PL-7 a stream whose log fails is cut and logged, so that its reader connects again', async (t) => {
   const failure = Promise.withResolvers<void>()
-  const { activity } = createLog(failure.promise)
-  const { url, fakePlatform } = await openDoor(t, { activity })
+  const { logs } = createLog(failure.promise)
+  const { url, fakePlatform } = await openDoor(t, { logs })
   const stream = await openStream(url + PATH, { method: 'GET', token: secretOf('viewer') })
   await waitUntil(() => stream.events.length === 2, 'the rows arrive')
   failure.reject(new MoleculeError('store_unavailable', 'the store is away'))

@@ -10,12 +10,12 @@ import { STREAMS_PER_TOKEN_MAX } from '../server/waiting-calls.ts'
 
 /** A log that never grows, on a stream that sends no comments. */
 function quiet() {
-  const { activity } = createFakeActivityLogs([WORKSPACE_ID])
+  const { logs } = createFakeActivityLogs([WORKSPACE_ID])
   // biome-ignore lint/correctness/useYield: a log without rows
   async function* follow(_id: string, _seq: number, signal: AbortSignal) {
     await once(signal, 'abort')
   }
-  return { activity: { ...activity, follow }, sseLimits: { ...SSE_LIMITS, keepAliveMs: 3600_000 } }
+  return { logs: { ...logs, follow }, sseLimits: { ...SSE_LIMITS, keepAliveMs: 3600_000 } }
 }
 
 test('PL-7 the stream of a quiet workspace begins at once, and ends when its token is revoked', async (t) => {

@@ -6,10 +6,10 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { connectSocket, followEvents } from '../../../api/activity.ts'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
-import type { Activity, ActivityRow } from '../../../inbox/readers.ts'
+import type { ActivityRow } from '../../../views/activity.ts'
+import type { WorkspaceLogs } from '../../workspace-logs.ts'
 import { logFailure } from '../server/errors.ts'
 import { type SseEvent, writeEvents } from '../server/sse.ts'
-import { viewActivityEntry } from './activity.ts'
 import { serve } from './route.ts'
 
 /** The upgrade itself is served by `socket/sockets.ts`, with this path and this access rule. */
@@ -23,7 +23,7 @@ export const eventRoutes = [
   serve(followEvents, async ({ context, params, query, identity }, app) => {
     const given = context.req.header('Last-Event-ID') ?? query.since
     // Every refusal comes before the stream begins: afterwards the status is already sent.
-    const sinceSeq = await app.activity.resolveCursor(
+    const sinceSeq = await app.logs.resolveCursor(
       params.id,
       given === undefined || given === '' ? undefined : toSeq(given),
     )
@@ -32,7 +32,7 @@ export const eventRoutes = [
     const exchange = { request, response, requestId }
     try {
       await app.waitingCalls.run({ response, identity }, (signal) =>
-        writeEvents(exchange, rows(app.activity, { workspaceId: params.id, sinceSeq }, signal), app),
+        writeEvents(exchange, rows(app.logs, { workspaceId: params.id, sinceSeq }, signal), app),
       )
     } catch (thrown) {
       // The answer has begun, so no error can be sent: close the connection.
@@ -45,11 +45,11 @@ export const eventRoutes = [
 ]
 
 async function* rows(
-  activity: Activity,
+  logs: WorkspaceLogs,
   { workspaceId, sinceSeq }: { workspaceId: string; sinceSeq: number },
   signal: AbortSignal,
 ): AsyncIterable<SseEvent> {
-  for await (const row of activity.follow(workspaceId, sinceSeq, signal)) yield sseEventOf(row)
+  for await (const row of logs.follow(workspaceId, sinceSeq, signal)) yield sseEventOf(row)
 }
 
 /** The text of a row, made once for all its readers. */
@@ -59,7 +59,7 @@ function sseEventOf(row: ActivityRow): SseEvent {
   const known = sseEvents.get(row)
   if (known !== undefined) return known
   const { seq, entries } = row
-  const event = { id: String(seq), data: JSON.stringify({ seq, events: entries.map(viewActivityEntry) }) }
+  const event = { id: String(seq), data: JSON.stringify({ seq, events: entries }) }
   sseEvents.set(row, event)
   return event
 }

@@ -10,10 +10,11 @@ import type { z } from 'zod'
 import type { ApiEndpoint, EndpointBody, EndpointOf, Frozen, PathParameter, RawAnswer } from '../../../api/endpoint.ts'
 import type { Action } from '../../../api/who-may.ts'
 import type { Clock } from '../../../clock.ts'
+import type { Activity } from '../../../inbox/activity.ts'
 import type { Bridges } from '../../../inbox/bridges.ts'
 import type { Deliveries } from '../../../inbox/delivery.ts'
 import type { Budgets, DamagedReplies, DeadLetters, PendingAsks, Rules } from '../../../inbox/owners.ts'
-import type { Activity, Conversations } from '../../../inbox/readers.ts'
+import type { Conversations } from '../../../inbox/readers.ts'
 import type { Reception } from '../../../inbox/reception.ts'
 import type { Lease } from '../../../inbox/worker.ts'
 import type { Log } from '../../../log.ts'
@@ -31,6 +32,7 @@ import type { Channels } from '../../chat/store/channels.ts'
 import type { Pairings } from '../../chat/store/pairings.ts'
 import type { AnswerMcp } from '../../mcp-calls.ts'
 import type { NeedsYou } from '../../needs-you.ts'
+import type { WorkspaceLogs } from '../../workspace-logs.ts'
 import type { PushContext } from '../a2a/push-methods.ts'
 import type { Addresses } from '../server/addresses.ts'
 import type { HttpAuth } from '../server/auth.ts'
@@ -171,7 +173,8 @@ export interface WorkspaceRoutesContext {
   readonly lifecycle: WorkspaceLifecycle
   readonly files: WorkspaceFiles
   readonly registry: WorkspaceRegistry
-  readonly activity: Activity
+  readonly activity: Pick<Activity, 'addNote'>
+  readonly logs: WorkspaceLogs
   readonly pending: PendingAsks
   readonly rules: Rules
   readonly budgets: Budgets

@@ -3,8 +3,7 @@
  * each row of each log with its number, and changes of the workspaces themselves under the name `_platform`.
  */
 import { z } from 'zod'
-import type { ActivityRow } from '../../../inbox/readers.ts'
-import { viewActivityEntry } from '../routes/activity.ts'
+import type { ActivityRow } from '../../../views/activity.ts'
 import type { WorkspaceView } from '../routes/workspace-view.ts'
 
 /** The stream of created, changed and deleted workspaces. It has no numbers: it begins with a snapshot of all. */
@@ -37,7 +36,7 @@ export function eventsMessage(workspace: string, row: ActivityRow): string {
   const known = eventsMessages.get(row)
   if (known !== undefined) return known
   const { seq, entries } = row
-  const text = JSON.stringify({ type: 'events', workspace, seq, events: entries.map(viewActivityEntry) })
+  const text = JSON.stringify({ type: 'events', workspace, seq, events: entries })
   eventsMessages.set(row, text)
   return text
 }

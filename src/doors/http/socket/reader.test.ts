@@ -6,9 +6,9 @@ import type { WebSocket } from 'ws'
 import { manualClock } from '../../../../test/fakes/manual-clock.ts'
 import { createFakeActivityLogs } from '../../../../test/fakes/platform/fake-activity.ts'
 import { countTimers } from '../../../../test/fakes/timer-count.ts'
-import type { Activity } from '../../../inbox/readers.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import type { Workspace, WorkspaceLoad } from '../../../workspaces/workspace.ts'
+import type { WorkspaceLogs } from '../../workspace-logs.ts'
 import type { PlatformWatch, WatchedWorkspace } from './platform-watch.ts'
 import { createSocketReader } from './reader.ts'
 
@@ -78,7 +78,7 @@ const watched = (id: string, fields: object = {}): WatchedWorkspace => ({
   fingerprint: JSON.stringify([id, fields]),
 })
 
-function openReader(identity: Identity = ADMIN, change: (activity: Activity) => Partial<Activity> = () => ({})) {
+function openReader(identity: Identity = ADMIN, change: (given: WorkspaceLogs) => Partial<WorkspaceLogs> = () => ({})) {
   const socket = new FakeSocket()
   const logs = createFakeActivityLogs(['a', 'b', 'c'])
   const { clock, timers } = countTimers(manualClock())
@@ -102,7 +102,7 @@ function openReader(identity: Identity = ADMIN, change: (activity: Activity) => 
     platform,
     clock,
     limits: LIMITS,
-    activity: { ...logs.activity, ...change(logs.activity) },
+    logs: { ...logs.logs, ...change(logs.logs) },
     log: { debug: note, info: note, warn: note, error: note },
   })
   const rest = async () => {
@@ -156,18 +156,18 @@ test('PL-7 a comparison of numbers reads only the logs that are behind', async (
   socket.say({ subscribe: { a: 0, b: 0 } })
   await take()
   const pages = logs.pages()
-  reader.compare(await logs.activity.heads())
+  reader.compare(await logs.logs.heads())
   await rest()
   assert.equal(logs.pages(), pages)
   logs.add('b')
-  reader.compare(await logs.activity.heads())
+  reader.compare(await logs.logs.heads())
   assert.deepEqual(await take(), ['events b 1'])
   assert.equal(logs.pages(), pages + 2)
   logs.remove('a')
-  reader.compare(await logs.activity.heads())
+  reader.compare(await logs.logs.heads())
   assert.deepEqual(await take(), ['ended a'])
   reader.hint('a')
-  reader.compare(await logs.activity.heads())
+  reader.compare(await logs.logs.heads())
   assert.deepEqual(await take(), [], 'a log that ended is followed no more')
 })
 

@@ -7,10 +7,10 @@ import type { WebSocket } from 'ws'
 import { rolesOf } from '../../../api/who-may.ts'
 import type { Clock } from '../../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
-import type { Activity } from '../../../inbox/readers.ts'
 import type { Log } from '../../../log.ts'
 import { createWakeUp } from '../../../wait.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
+import type { WorkspaceLogs } from '../../workspace-logs.ts'
 import { viewWorkspaceFor } from '../routes/workspace-view.ts'
 import { letOthersRun } from '../server/body.ts'
 import { errorAnswer } from '../server/errors.ts'
@@ -43,7 +43,7 @@ const INTERNAL_ERROR = 1011
 export interface SocketReaderOptions {
   readonly identity: Identity
   readonly requestId: string
-  readonly activity: Activity
+  readonly logs: WorkspaceLogs
   readonly platform: PlatformWatch
   readonly clock: Clock
   readonly limits: SseLimits
@@ -209,7 +209,7 @@ async function subscribe(
   // Set before the list is read, so that a workspace created in between counts as new and is not missed.
   state.others = true
   await followPlatform(state)
-  const heads = others === 'now' ? await state.options.activity.heads() : undefined
+  const heads = others === 'now' ? await state.options.logs.heads() : undefined
   for (const { workspace } of await visibleWorkspaces(state)) {
     if (Object.hasOwn(named, workspace.id) || state.cursors.has(workspace.id) || !mayFollow(state, workspace.id))
       continue
@@ -218,9 +218,9 @@ async function subscribe(
 }
 
 async function followLog(state: SocketReaderState, workspaceId: string, seq: number | undefined): Promise<void> {
-  const { activity, identity } = state.options
+  const { logs, identity } = state.options
   requireOwnWorkspace(identity, workspaceId)
-  await beginLog(state, workspaceId, await activity.resolveCursor(workspaceId, seq))
+  await beginLog(state, workspaceId, await logs.resolveCursor(workspaceId, seq))
 }
 
 async function beginLog(state: SocketReaderState, workspaceId: string, seq: number): Promise<void> {
@@ -307,7 +307,7 @@ async function sendNextLogPage(state: SocketReaderState): Promise<boolean> {
   state.stale.delete(workspaceId)
   const cursor = state.cursors.get(workspaceId)
   if (cursor === undefined) return true
-  const rows = await state.options.activity.page(workspaceId, cursor)
+  const rows = await state.options.logs.page(workspaceId, cursor)
   const last = rows?.at(-1)
   if (rows === undefined) {
     state.cursors.delete(workspaceId)

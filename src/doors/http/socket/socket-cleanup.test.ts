@@ -29,7 +29,7 @@ const rest = async () => {
 async function openSockets(t: TestContext) {
   const { clock, timers } = countTimers(manualClock())
   const { tokens, workspaces, needsYou, log } = createFakePlatform()
-  const { activity, addElsewhere } = createFakeActivityLogs([WORKSPACE_ID])
+  const { logs, addElsewhere } = createFakeActivityLogs([WORKSPACE_ID])
   const comparison = Promise.withResolvers<void>()
   const counted = { watches: 0, heads: 0 }
   const sockets = createSockets({
@@ -49,12 +49,12 @@ async function openSockets(t: TestContext) {
         }
       },
     },
-    activity: {
-      ...activity,
+    logs: {
+      ...logs,
       async heads() {
         counted.heads++
         await comparison.promise
-        return activity.heads()
+        return logs.heads()
       },
     },
     auth: createHttpAuth({

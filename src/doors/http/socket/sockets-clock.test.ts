@@ -8,8 +8,8 @@ import { createFakePlatform, secretOf, WORKSPACE_ID } from '../../../../test/fak
 import { countTimers } from '../../../../test/fakes/timer-count.ts'
 import { bearerOptions, connectSocket, type SocketClient } from '../../../../test/harness/socket-client.ts'
 import { waitUntil, within } from '../../../../test/harness/wait.ts'
-import type { Activity } from '../../../inbox/readers.ts'
 import { listen } from '../../listen.ts'
+import type { WorkspaceLogs } from '../../workspace-logs.ts'
 import { createAddresses } from '../server/addresses.ts'
 import { createHttpAuth } from '../server/auth.ts'
 import { createRateLimit } from '../server/rate-limit.ts'
@@ -26,34 +26,34 @@ const end = <T>(promise: Promise<T>): Promise<T> => within(promise, 'the end', W
 const LIMITS = { keepAliveMs: 20_000, unsentBytesMax: 1_000_000, unsentMs: 30_000 }
 
 /** Sockets on a server of loopback, whose clock the test moves. */
-async function openSockets(t: TestContext, change: (activity: Activity) => Partial<Activity> = () => ({})) {
+async function openSockets(t: TestContext, change: (given: WorkspaceLogs) => Partial<WorkspaceLogs> = () => ({})) {
   const { clock, timers } = countTimers(manualClock())
-  const logs = createFakeActivityLogs([WORKSPACE_ID])
+  const fake = createFakeActivityLogs([WORKSPACE_ID])
   const platform = createFakePlatform()
   const { tokens, workspaces, needsYou, log } = platform
   const counted = { heads: 0, watchers: 0 }
-  const activity: Activity = {
-    ...logs.activity,
+  const logs: WorkspaceLogs = {
+    ...fake.logs,
     heads() {
       counted.heads++
-      return logs.activity.heads()
+      return fake.logs.heads()
     },
     onChange(callback) {
       counted.watchers++
-      const stop = logs.activity.onChange(callback)
+      const stop = fake.logs.onChange(callback)
       return () => {
         counted.watchers--
         stop()
       }
     },
-    ...change(logs.activity),
+    ...change(fake.logs),
   }
   const sockets = createSockets({
     tokens,
     workspaces,
     needsYou,
     log,
-    activity,
+    logs,
     clock,
     limits: LIMITS,
     addresses: ADDRESSES,
@@ -89,7 +89,7 @@ async function openSockets(t: TestContext, change: (activity: Activity) => Parti
     await soon(() => client.messages.length === 1)
     return client
   }
-  return { clock, timers, logs, platform, counted, sockets, url, connections, connect, follow }
+  return { clock, timers, logs: fake, platform, counted, sockets, url, connections, connect, follow }
 }
 
 /** Lets the callbacks of all promises and of the next events run. */

@@ -13,7 +13,7 @@ const OTHER_ID = 'ws_01M7FPH65GBDK8DY0646KAE699'
 
 async function openSockets(t: TestContext, limits: Partial<SseLimits> = {}) {
   const logs = createFakeActivityLogs([WORKSPACE_ID, OTHER_ID])
-  const opened = await openDoor(t, { activity: logs.activity, sseLimits: { ...SSE_LIMITS, ...limits } })
+  const opened = await openDoor(t, { logs: logs.logs, sseLimits: { ...SSE_LIMITS, ...limits } })
   const listen = async (options = bearerOptions(secretOf('admin'))) => {
     const listener = await connectSocket(opened.url, options)
     t.after(() => listener.socket.terminate())

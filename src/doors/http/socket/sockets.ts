@@ -12,12 +12,12 @@ import { requireAccess } from '../../../api/who-may.ts'
 import type { Clock } from '../../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import { ulid } from '../../../ids.ts'
-import type { Activity } from '../../../inbox/readers.ts'
 import type { Log } from '../../../log.ts'
 import { sleep } from '../../../wait.ts'
 import type { Identity, Tokens } from '../../../workspaces/tokens.ts'
 import type { Workspaces } from '../../../workspaces/workspace.ts'
 import type { NeedsYou } from '../../needs-you.ts'
+import type { WorkspaceLogs } from '../../workspace-logs.ts'
 import { socketRoute } from '../routes/events.ts'
 import type { Addresses } from '../server/addresses.ts'
 import { REQUEST_ID_PREFIX, writeAnswer } from '../server/answer.ts'
@@ -57,7 +57,7 @@ export interface SocketsOptions {
   readonly tokens: Pick<Tokens, 'onRevoked'>
   readonly workspaces: Workspaces
   readonly needsYou: NeedsYou
-  readonly activity: Activity
+  readonly logs: WorkspaceLogs
   readonly addresses: Addresses
   readonly clock: Clock
   readonly limits: SseLimits
@@ -77,7 +77,7 @@ interface OpenSocket {
 }
 
 export function createSockets(options: SocketsOptions): Sockets {
-  const { activity, clock } = options
+  const { logs, clock } = options
   const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
@@ -89,7 +89,7 @@ export function createSockets(options: SocketsOptions): Sockets {
   const platform = createPlatformWatch(options)
   const subscriptionLimits = createSubscriptionLimits(clock)
   const sweep = createLogSweep(open, options)
-  const stopListening = activity.onChange((workspaceId) => {
+  const stopListening = logs.onChange((workspaceId) => {
     if (open.size === 0) return
     if (workspaceId === undefined) sweep.soon()
     else for (const { reader } of open) reader.hint(workspaceId)
@@ -222,13 +222,13 @@ interface LogSweep {
 }
 
 /** Reads the last numbers of all logs from time to time, once for all sockets, and only while one is open. */
-function createLogSweep(open: ReadonlySet<OpenSocket>, { activity, clock, log }: SocketsOptions): LogSweep {
+function createLogSweep(open: ReadonlySet<OpenSocket>, { logs, clock, log }: SocketsOptions): LogSweep {
   let cancel: () => void = () => undefined
   let state: 'waiting' | 'soon' | 'comparing' | 'stopped' = 'waiting'
   let again = false
   const compare = async () => {
     if (open.size === 0) return
-    const heads = await activity.heads()
+    const heads = await logs.heads()
     for (const { reader } of open) reader.compare(heads)
   }
   const arm = (next: 'waiting' | 'soon') => {
