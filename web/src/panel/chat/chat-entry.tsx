@@ -1,5 +1,6 @@
 /** One message and what came of it: the message itself with its state, the tools, the answer, and what waits for a person. */
 import { memo } from 'react'
+import type { ChatEntry, ChatHistory } from '../../../../src/client/live-conversation.ts'
 import { printableName } from '../../../../src/printable.ts'
 import { useMe } from '../../api/queries.ts'
 import { classNames } from '../../ui/class-names.ts'
@@ -7,11 +8,11 @@ import { Markdown } from '../../ui/markdown.tsx'
 import type { TabProps } from '../tab.ts'
 import { Artifacts } from './artifacts.tsx'
 import { Bubble } from './bubble.tsx'
-import { type ChatEntry, type ChatHistory, wasRunAgain } from './chat-history.ts'
 import { PermissionCard } from './permission-card.tsx'
 import { QuestionCard } from './question-card.tsx'
 import { senderWords } from './sender-words.ts'
 import { StateLine } from './state-line.tsx'
+import { wasRunAgain } from './timeline.ts'
 import { ToolLines } from './tool-lines.tsx'
 
 export interface ChatEntryProps extends TabProps {

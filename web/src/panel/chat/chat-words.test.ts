@@ -1,8 +1,8 @@
 /** The words of the chat: states, tools, permissions, senders, sizes, drafts, and the order of what is shown. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { ChatEntry, ChatHistory } from '../../../../src/client/live-conversation.ts'
 import { addFiles, FILES_BYTES_MAX, FILES_MAX, sizeText } from './attachments.ts'
-import type { ChatEntry, ChatHistory } from './chat-history.ts'
 import { draftKey, readDraft, writeDraft } from './drafts.ts'
 import { messageState, tokensText } from './message-state.ts'
 import { senderWords } from './sender-words.ts'

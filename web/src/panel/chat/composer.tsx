@@ -5,6 +5,7 @@
  */
 import { useMutation } from '@tanstack/react-query'
 import { type ClipboardEvent, type KeyboardEvent, useEffect, useRef, useState } from 'react'
+import type { ChatEntry } from '../../../../src/client/live-conversation.ts'
 import { client, reasonOf } from '../../api/client.ts'
 import { useMay } from '../../api/queries.ts'
 import { Button, IconButton } from '../../ui/button.tsx'
@@ -14,7 +15,6 @@ import { showToast } from '../../ui/toasts.tsx'
 import { isTouch } from '../../ui/touch.ts'
 import type { TabProps } from '../tab.ts'
 import { addFiles, type ChosenFile, FILES_BYTES_MAX, FILES_MAX, sizeText } from './attachments.ts'
-import type { ChatEntry } from './chat-history.ts'
 import { draftKey, readDraft, writeDraft } from './drafts.ts'
 import { sendMessage } from './outgoing.ts'
 

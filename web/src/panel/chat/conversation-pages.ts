@@ -1,7 +1,5 @@
 /** Reads the pages of one conversation into the cache of the page. */
-import { MoleculeError } from '../../../../src/errors.ts'
-import { client } from '../../api/client.ts'
-import { keys, queryClient } from '../../api/queries.ts'
+
 import {
   type ChatHistory,
   EMPTY_HISTORY,
@@ -10,7 +8,10 @@ import {
   withNewest,
   withOlder,
   withRefreshed,
-} from './chat-history.ts'
+} from '../../../../src/client/live-conversation.ts'
+import { MoleculeError } from '../../../../src/errors.ts'
+import { client } from '../../api/client.ts'
+import { keys, queryClient } from '../../api/queries.ts'
 
 const PAGE_MESSAGES = 20
 /** The most that the platform gives in a page. */

@@ -2,6 +2,7 @@
 
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Fragment, type ReactNode, useState } from 'react'
+import type { ChatEntry, ChatHistory } from '../../../../src/client/live-conversation.ts'
 import { readStory } from '../../../../src/client/story.ts'
 import { MINUTE_MS } from '../../../../src/duration.ts'
 import { client, reasonOf } from '../../api/client.ts'
@@ -12,10 +13,9 @@ import { RunningSeconds, useNow } from '../../ui/time.tsx'
 import { clockTime, tookTime } from '../../ui/times.ts'
 import { showToast } from '../../ui/toasts.tsx'
 import type { TabProps } from '../tab.ts'
-import { againId, type ChatEntry, type ChatHistory, wasRunAgain } from './chat-history.ts'
 import { messageState, type StatePart, tokensText } from './message-state.ts'
 import { sendMessage } from './outgoing.ts'
-import { expectedWaitMs, queuedBefore } from './timeline.ts'
+import { againId, expectedWaitMs, queuedBefore, wasRunAgain } from './timeline.ts'
 
 interface StateLineProps extends TabProps {
   readonly entry: ChatEntry

@@ -1,6 +1,7 @@
 /** The order of what a conversation shows: its messages, and where they fall, messages of agents and schedules. Pure. */
+
+import { type ChatEntry, type ChatHistory, isOpen, isQuestion } from '../../../../src/client/live-conversation.ts'
 import type { ConversationView } from '../../../../src/client/views.ts'
-import { type ChatEntry, type ChatHistory, isOpen } from './chat-history.ts'
 import type { UnsentMessage } from './outgoing.ts'
 
 export type TimelineItem =
@@ -42,8 +43,7 @@ export const runningEntry = ({ entries }: ChatHistory): ChatEntry | undefined =>
   entries.findLast(({ state }) => state === 'running' || state === 'waiting_for_you')
 
 /** The message whose agent asks a question. A permission is no question: it has buttons of its own. */
-export const askingEntry = ({ entries }: ChatHistory): ChatEntry | undefined =>
-  entries.findLast(({ state, ask }) => state === 'waiting_for_you' && ask === undefined)
+export const askingEntry = ({ entries }: ChatHistory): ChatEntry | undefined => entries.findLast(isQuestion)
 
 /** Messages that were queued before this one. The one that runs is not queued. */
 export function queuedBefore({ entries }: ChatHistory, { place = 0 }: ChatEntry): number {
@@ -64,4 +64,18 @@ export function expectedWaitMs(history: ChatHistory, entry: ChatEntry, nowMs: nu
   const usualMs = samples[Math.floor(samples.length / 2)] ?? 0
   const ranMs = running.started_at === undefined ? 0 : nowMs - Date.parse(running.started_at)
   return Math.max(0, usualMs - ranMs) + queuedBefore(history, entry) * usualMs
+}
+
+/** The id that "Run again" gives to the new message: with the same one, two clicks or two tabs send one message. */
+export const againId = ({ id }: Pick<ChatEntry, 'id'>): string => `again-${id}`
+
+/** Its message was sent again, as a new one. */
+export const wasRunAgain = ({ entries }: Pick<ChatHistory, 'entries'>, entry: Pick<ChatEntry, 'id'>): boolean =>
+  entries.some(({ sender_message_id: id }) => id === againId(entry))
+
+/** The message that an address names: by its id, or by its task. A question of the task comes first. */
+export function entryAt({ entries }: Pick<ChatHistory, 'entries'>, at: string): ChatEntry | undefined {
+  const ofTask = entries.filter(({ task_id: taskId }) => taskId === at)
+  const asking = ofTask.findLast(({ state }) => state === 'waiting_for_you')
+  return asking ?? entries.find(({ id }) => id === at) ?? ofTask.at(-1)
 }

@@ -5,10 +5,11 @@
  */
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo, useRef } from 'react'
+import { applyEvents, type ChatHistory, isOf } from '../../../../src/client/live-conversation.ts'
 import type { ActivityView } from '../../../../src/client/views.ts'
 import { useLiveState, useWorkspaceEvents } from '../../api/live.ts'
-import { applyEvents, type ChatHistory, entryAt } from './chat-history.ts'
 import { type ConversationPages, conversationPages } from './conversation-pages.ts'
+import { entryAt } from './timeline.ts'
 import { refreshConversations } from './use-conversations.ts'
 
 /** Events within this time become one update of the page. */
@@ -16,8 +17,6 @@ const BATCH_MS = 40
 const REFRESH_MS_MIN = 200
 /** Events that are kept to be applied to a page that was read before them. */
 const RECENT_EVENTS_MAX = 5000
-/** Beyond it the known tasks of other conversations are forgotten, and looked for once more. */
-const FOREIGN_TASKS_MAX = 5000
 
 export interface ConversationChat {
   readonly history: ChatHistory | undefined
@@ -75,24 +74,25 @@ export function useConversation({ workspaceId, conversation, at }: ConversationP
 
 /** `onOthers` is called after changes of other conversations of the workspace. */
 function createFollower(pages: ConversationPages, onOthers: () => void) {
-  const events = createEventLog()
   const others = createThrottled(REFRESH_MS_MIN, async () => onOthers())
+  /** The last events of the conversation, and those of them that are not applied yet. */
+  let recent: readonly ActivityView[] = []
+  let fresh: readonly ActivityView[] = []
   let batch: ReturnType<typeof setTimeout> | undefined
   let isLoading = false
 
-  /** Applies events that a page does not contain, because it was read before them. */
-  const withRecent = (history: ChatHistory): ChatHistory => {
-    const { history: applied, isStale } = applyEvents(history, events.recent())
+  const applied = (history: ChatHistory, events: readonly ActivityView[]): ChatHistory => {
+    const { entries, isStale } = applyEvents(history, events)
     if (isStale) reading.soon()
-    return applied
+    return { ...history, entries }
   }
+  /** Applies events that a page does not contain, because it was read before them. */
+  const withRecent = (history: ChatHistory): ChatHistory => applied(history, recent)
   const reading = createThrottled(REFRESH_MS_MIN, async () => {
-    const seen = events.recent()
     try {
       // Far up in the history the newest messages are not on the page.
       if (pages.get()?.hasNewer) return others.soon()
       pages.set(withRecent(await pages.readNewest()))
-      if (events.forgetOthers(seen, new Set(pages.get()?.entries.map((entry) => entry.task_id)))) others.soon()
     } catch {
       // The platform is away. The page reads again when it is back.
     }
@@ -100,11 +100,9 @@ function createFollower(pages: ConversationPages, onOthers: () => void) {
   const flush = (): void => {
     batch = undefined
     const before = pages.get()
-    const taken = events.takeBatch()
-    if (before === undefined || taken.length === 0) return
-    const { history, isStale } = applyEvents(before, taken)
-    pages.set(history)
-    if (isStale) reading.soon()
+    const taken = fresh
+    fresh = []
+    if (before !== undefined && taken.length > 0) pages.set(applied(before, taken))
   }
   const loadOnce = async (read: (before: ChatHistory) => Promise<ChatHistory>): Promise<void> => {
     const before = pages.get()
@@ -130,8 +128,12 @@ function createFollower(pages: ConversationPages, onOthers: () => void) {
     },
     refresh: reading.soon,
     take(more: readonly ActivityView[]) {
+      const history = pages.get()
+      const own = history === undefined ? [] : more.filter((event) => isOf(history, event))
+      recent = [...recent, ...own].slice(-RECENT_EVENTS_MAX)
+      fresh = [...fresh, ...own]
       // A short turn of another conversation is over before the state of the workspace shows it.
-      if (events.add(more)) others.soon()
+      if (more.some((event) => event.type === 'status' && !own.includes(event))) others.soon()
       batch ??= setTimeout(flush, BATCH_MS)
     },
     loadOlder: () => loadOnce(pages.readOlder),
@@ -169,40 +171,6 @@ function createThrottled(pauseMs: number, work: () => Promise<void>) {
     stop() {
       clearTimeout(timer)
       timer = undefined
-    },
-  }
-}
-
-/** The events that came, without those of tasks that are known to belong to other conversations. */
-function createEventLog() {
-  const foreign = new Set<string>()
-  const isOwn = ({ task_id: taskId }: ActivityView) => taskId !== undefined && !foreign.has(taskId)
-  let all: readonly ActivityView[] = []
-  let batch: readonly ActivityView[] = []
-  return {
-    /** True when the state of a message of another conversation has changed. */
-    add(more: readonly ActivityView[]): boolean {
-      const own = more.filter(isOwn)
-      all = [...all, ...own].slice(-RECENT_EVENTS_MAX)
-      batch = [...batch, ...own]
-      return more.some((event) => event.type === 'status' && !isOwn(event))
-    },
-    takeBatch() {
-      const taken = batch
-      batch = []
-      return taken
-    },
-    recent: () => all,
-    /**
-     * Tasks of these events that are not on the page, which was read after them, are of other conversations. True when
-     * there is one that was not known.
-     */
-    forgetOthers(seen: readonly ActivityView[], own: ReadonlySet<string>): boolean {
-      if (foreign.size > FOREIGN_TASKS_MAX) foreign.clear()
-      const before = foreign.size
-      for (const { task_id: taskId } of seen) if (taskId !== undefined && !own.has(taskId)) foreign.add(taskId)
-      all = all.filter(isOwn)
-      return foreign.size > before
     },
   }
 }

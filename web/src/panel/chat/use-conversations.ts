@@ -2,11 +2,11 @@
 
 import { type InfiniteData, useInfiniteQuery } from '@tanstack/react-query'
 import type { ApiAnswer } from '../../../../src/api/api.ts'
+import type { ChatHistory } from '../../../../src/client/live-conversation.ts'
 import type { ConversationView } from '../../../../src/client/views.ts'
 import { truncate } from '../../../../src/truncate.ts'
 import { client } from '../../api/client.ts'
 import { keys, queryClient } from '../../api/queries.ts'
-import type { ChatHistory } from './chat-history.ts'
 
 type ConversationsPage = ApiAnswer<'GET /workspaces/{id}/conversations'>
 

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ChatView } from '../../../../src/client/views.ts'
 import {
   applyEvents,
   type ChatMessageView,
@@ -9,7 +8,8 @@ import {
   withNewest,
   withOlder,
   withRefreshed,
-} from './chat-history.ts'
+} from './live-conversation.ts'
+import type { ChatView } from './views.ts'
 
 const message = (n: number, more: Partial<ChatMessageView> = {}): ChatMessageView => ({
   id: `m${n}`,
@@ -44,37 +44,49 @@ const textEvent = (seq: number, text: string) => ({ seq, at, type: 'text', task_
 test('CV-2 pieces of an answer are applied once, also when the page was read between them', () => {
   const read = withNewest(undefined, page([message(1, { state: 'running' })], 10))
   const events = [textEvent(9, 'old '), textEvent(11, 'a'), textEvent(11, 'b'), textEvent(12, 'c')]
-  const { history, isStale } = applyEvents(read, events)
+  const { entries, isStale, changes } = applyEvents(read, events)
+  const history = { ...read, entries }
   assert.equal(history.entries[0]?.reply?.text, 'abc')
   assert.equal(isStale, false)
-  assert.equal(applyEvents(history, events).history.entries[0]?.reply?.text, 'abc')
+  assert.deepEqual(
+    changes,
+    ['a', 'b', 'c'].map((delta) => ({ type: 'text', delta })),
+  )
+  assert.equal(applyEvents(history, events).entries[0]?.reply?.text, 'abc')
   const partial = { text: 'ab', partial: true, artifacts: [] }
   const again = withNewest(history, page([message(1, { state: 'running', reply: partial })], 11))
-  assert.equal(applyEvents(again, events).history.entries[0]?.reply?.text, 'abc')
+  assert.equal(applyEvents(again, events).entries[0]?.reply?.text, 'abc')
 })
 
 test('CV-2 a new attempt removes the text so far, and any other event asks to read the page again', () => {
   const read = withNewest(undefined, page([message(1, { state: 'running' })], 10))
-  const { history } = applyEvents(read, [textEvent(11, 'half'), { seq: 12, at, type: 'retry', task_id: 't1' }])
-  assert.equal(history.entries[0]?.reply, undefined)
+  const { entries } = applyEvents(read, [textEvent(11, 'half'), { seq: 12, at, type: 'retry', task_id: 't1' }])
+  assert.equal(entries[0]?.reply, undefined)
   for (const type of ['status', 'reply', 'artifact', 'permission', 'delegated']) {
     assert.equal(applyEvents(read, [{ seq: 11, at, type, task_id: 't1' }]).isStale, true, type)
   }
-  assert.equal(applyEvents(read, [{ seq: 11, at, type: 'status', task_id: 'unknown' }]).isStale, true)
   assert.equal(applyEvents(read, [{ seq: 11, at, type: 'note' }]).isStale, false)
+})
+
+test('CV-2 only an event of this conversation that its newest page does not contain asks to read the page again', () => {
+  const read = withNewest(undefined, page([message(1)], 10))
+  const isStale = (conversation_id: string | undefined, seq: number) =>
+    applyEvents(read, [{ seq, at, type: 'status', task_id: 'unknown', conversation_id }]).isStale
+  assert.deepEqual([isStale('c1', 11), isStale('c2', 11), isStale(undefined, 11)], [true, false, false])
+  // A message far before the newest ones is on no page: reading again would bring nothing.
+  assert.equal(isStale('c1', 10), false)
+  assert.equal(applyEvents({ ...read, id: undefined }, [textEvent(11, 'a')]).isStale, false)
 })
 
 test('CV-2 a tool ends where it began, with its duration, and the message still waits for a person', () => {
   const read = withNewest(undefined, page([message(1, { state: 'waiting_for_you' })], 10))
   const tool = { at, type: 'tool', task_id: 't1', name: 'Bash', subject: 'make' }
-  const { history } = applyEvents(read, [
+  const { entries } = applyEvents(read, [
     { ...tool, seq: 11, state: 'started' },
     { ...tool, seq: 12, state: 'finished', at: '2026-11-16T10:00:03.500Z' },
   ])
-  assert.deepEqual(history.entries[0]?.tools, [
-    { name: 'Bash', subject: 'make', state: 'finished', at, duration_ms: 2500 },
-  ])
-  assert.equal(history.entries[0]?.state, 'waiting_for_you')
+  assert.deepEqual(entries[0]?.tools, [{ name: 'Bash', subject: 'make', state: 'finished', at, duration_ms: 2500 }])
+  assert.equal(entries[0]?.state, 'waiting_for_you')
 })
 
 test('CV-2 pages join without a gap, and the number of messages on the page is bounded', () => {

@@ -1,9 +1,9 @@
 /**
- * The messages of one conversation on the page. Pure. Pages of the API and live events meet here: each message knows the
- * number of the log at which it was read, and an event with a lower number is already in it. So nothing is shown twice,
- * and a page that was reloaded shows the same as one that was open all the time.
+ * One conversation as it happens, for the page and the chat of the terminal. Pure. Pages of the API and events of the log
+ * meet here: each message knows the number of the log at which it was read, and an event with a lower number is already in
+ * it. So nothing is shown twice, and a page that was reloaded shows the same as one that was open all the time.
  */
-import type { ActivityView, ChatView } from '../../../../src/client/views.ts'
+import type { ActivityView, ChatView } from './views.ts'
 
 export type ChatMessageView = ChatView['messages'][number]
 export type ChatToolView = ChatMessageView['tools'][number]
@@ -40,8 +40,12 @@ const OPEN_STATES: ReadonlySet<ChatMessageView['state']> = new Set([
   'parked',
 ])
 
-/** The message can still change by itself. */
+/** The message can still change by itself, or by an answer. */
 export const isOpen = ({ state }: Pick<ChatMessageView, 'state'>): boolean => OPEN_STATES.has(state)
+
+/** It waits for a message of a person. A permission takes a yes or no while its turn runs. */
+export const isQuestion = ({ state, ask }: Pick<ChatMessageView, 'state' | 'ask'>): boolean =>
+  state === 'waiting_for_you' && ask === undefined
 
 const entriesOf = (page: ChatView): ChatEntry[] => page.messages.map((message) => ({ ...message, seq: page.seq }))
 
@@ -93,18 +97,36 @@ function trimStart(history: ChatHistory): ChatHistory {
   return { ...history, entries: history.entries.slice(-ENTRIES_MAX), hasOlder: true }
 }
 
-export interface AppliedEvents {
-  readonly history: ChatHistory
+/** What the reducer needs of a message. A reader that follows one turn has no more of it. */
+export type LiveEntry = Pick<ChatMessageView, 'task_id' | 'state' | 'reply' | 'tools'> & { readonly seq: number }
+
+/** What an event says of its message. */
+export type LiveChange =
+  | { readonly type: 'text'; readonly delta: string }
+  | { readonly type: 'tool'; readonly tool: ChatToolView }
+  /** A new attempt begins: the text so far is void. */
+  | { readonly type: 'again' }
+  | { readonly type: 'progress'; readonly text: string }
+  /** The turn begins. */
+  | { readonly type: 'begun'; readonly at: string }
+  /** The event does not tell all: the stored message does. `state` is that of the task, where it changed. */
+  | { readonly type: 'stale'; readonly state?: string; readonly text: string }
+
+export interface AppliedEvents<Entry extends LiveEntry> {
+  readonly entries: readonly Entry[]
+  /** What changed in the messages that are known, in order. */
+  readonly changes: readonly LiveChange[]
   /** Something changed that the events do not tell completely: read the newest page again. */
   readonly isStale: boolean
-  /** Tasks of messages that are not on the page: of another conversation, or new in this one. */
-  readonly unknownTasks: readonly string[]
 }
 
 /** Applies events of the workspace's log. Text and tools are applied here; for all else the page is read again. */
-export function applyEvents(before: ChatHistory, events: readonly ActivityView[]): AppliedEvents {
+export function applyEvents<Entry extends LiveEntry>(
+  before: Pick<ChatHistory, 'id' | 'seq'> & { readonly entries: readonly Entry[] },
+  events: readonly ActivityView[],
+): AppliedEvents<Entry> {
   const entries = [...before.entries]
-  const unknownTasks: string[] = []
+  const changes: LiveChange[] = []
   let isStale = false
   // Entries that the row of this number has changed. A row may hold several pieces of a reply under one number.
   let row = { seq: -1, changed: new Set<number>() }
@@ -116,83 +138,101 @@ export function applyEvents(before: ChatHistory, events: readonly ActivityView[]
     const entry = entries[index]
     if (entry === undefined) {
       // Pieces of a reply follow the status of their message.
-      if (event.type === 'status' && isUnseen(entries, event)) unknownTasks.push(taskId)
+      if (event.type === 'status' && isOf(before, event) && isUnseen(before, event)) isStale = true
       continue
     }
     if (seq < entry.seq || (seq === entry.seq && !row.changed.has(index))) continue
-    const changed = applyEvent(entry, event)
+    const change = changeOf(event, entry)
+    changes.push(change)
+    const changed = withChange(entry, change)
     if (changed === undefined) isStale = true
     else {
       entries[index] = { ...changed, seq }
       row.changed.add(index)
     }
   }
-  return { history: { ...before, entries }, isStale: isStale || unknownTasks.length > 0, unknownTasks }
+  return { entries, changes, isStale }
 }
 
-/** False for an event that the settled message on the page already contains. */
-const isUnseen = (entries: readonly ChatEntry[], { seq, task_id }: ActivityView): boolean =>
-  !entries.some((each) => each.task_id === task_id && each.seq >= seq)
+/** The event is of a message of this conversation. */
+export const isOf = ({ id }: Pick<ChatHistory, 'id'>, { conversation_id: other }: ActivityView): boolean =>
+  id !== undefined && id === other
+
+/** False for an event that the newest page, or the settled message on the page, already contains. */
+function isUnseen(
+  { seq: readAt = 0, entries }: Pick<ChatHistory, 'seq'> & { readonly entries: readonly LiveEntry[] },
+  { seq, task_id }: ActivityView,
+): boolean {
+  return seq > readAt && !entries.some((each) => each.task_id === task_id && each.seq >= seq)
+}
+
+function changeOf(event: ActivityView, entry: LiveEntry): LiveChange {
+  const { type, text = '', state, at } = event
+  switch (type) {
+    case 'text':
+      return { type, delta: text }
+    case 'tool':
+      return { type, tool: toolOf(event) }
+    case 'retry':
+      return { type: 'again' }
+    case 'progress':
+      return { type, text }
+    case 'status':
+      // With a reason it waits again, and after an ask it goes on.
+      if (state === 'TASK_STATE_WORKING' && event.text === undefined && entry.state !== 'waiting_for_you')
+        return { type: 'begun', at }
+      return { type: 'stale', state, text }
+    default:
+      return { type: 'stale', text: '' }
+  }
+}
 
 /** Undefined where the page must be read again. */
-function applyEvent(entry: ChatEntry, event: ActivityView): ChatEntry | undefined {
+function withChange<Entry extends LiveEntry>(entry: Entry, change: LiveChange): Entry | undefined {
   const { reply, tools } = entry
   // An agent reports the tool for which it waits for a person, and still waits.
   const state = entry.state === 'waiting_for_you' ? entry.state : 'running'
-  switch (event.type) {
+  switch (change.type) {
     case 'text':
       return {
         ...entry,
         state,
-        reply: { text: (reply?.text ?? '') + (event.text ?? ''), partial: true, artifacts: reply?.artifacts ?? [] },
+        reply: { text: (reply?.text ?? '') + change.delta, partial: true, artifacts: reply?.artifacts ?? [] },
       }
     case 'tool':
-      return { ...entry, state, tools: withTool(tools, event) }
-    // A new attempt begins: the text so far is void.
-    case 'retry': {
-      const { reply: _void, ...rest } = entry
-      return { ...rest, tools: [] }
-    }
+      return { ...entry, state, tools: withTool(tools, change.tool) }
+    case 'again':
+      return { ...entry, reply: undefined, tools: [] }
     case 'progress':
       return entry
-    case 'status':
-      return begunBy(entry, event)
-    default:
+    case 'begun':
+      return {
+        ...entry,
+        state: 'running',
+        started_at: change.at,
+        place: undefined,
+        workspace_is: undefined,
+        reason: undefined,
+        next_try_at: undefined,
+      }
+    case 'stale':
       return undefined
   }
 }
 
-/** A turn that begins changes nothing else. With a reason it waits again, and after an ask it goes on. */
-function begunBy(entry: ChatEntry, { state, text, at }: ActivityView): ChatEntry | undefined {
-  if (state !== 'TASK_STATE_WORKING' || text !== undefined || entry.state === 'waiting_for_you') return undefined
-  const { place: _place, reason: _reason, next_try_at: _next, ...rest } = entry
-  return { ...rest, state: 'running', started_at: at }
-}
-
-/** The id that "Run again" gives to the new message: with the same one, two clicks or two tabs send one message. */
-export const againId = ({ id }: Pick<ChatEntry, 'id'>): string => `again-${id}`
-
-/** Its message was sent again, as a new one. */
-export const wasRunAgain = ({ entries }: Pick<ChatHistory, 'entries'>, entry: Pick<ChatEntry, 'id'>): boolean =>
-  entries.some(({ sender_message_id: id }) => id === againId(entry))
-
-/** The message that an address names: by its id, or by its task. A question of the task comes first. */
-export function entryAt({ entries }: Pick<ChatHistory, 'entries'>, at: string): ChatEntry | undefined {
-  const ofTask = entries.filter(({ task_id: taskId }) => taskId === at)
-  const asking = ofTask.findLast(({ state }) => state === 'waiting_for_you')
-  return asking ?? entries.find(({ id }) => id === at) ?? ofTask.at(-1)
+function toolOf({ name = '', subject, state: given, at, diffs }: ActivityView): ChatToolView {
+  const state = given === 'finished' || given === 'failed' ? given : 'started'
+  return { name, ...(subject !== undefined && { subject }), state, at, ...(diffs && { diffs }) }
 }
 
 /** Joins the end of a tool with its beginning. */
-function withTool(tools: readonly ChatToolView[], event: ActivityView): readonly ChatToolView[] {
-  const { name = '', subject, state: given, at, diffs } = event
-  const state = given === 'finished' || given === 'failed' ? given : 'started'
+function withTool(tools: readonly ChatToolView[], tool: ChatToolView): readonly ChatToolView[] {
+  const { name, subject, state, at, diffs } = tool
   const index = tools.findLastIndex(
-    (tool) => tool.state === 'started' && tool.name === name && (subject ?? tool.subject) === tool.subject,
+    (each) => each.state === 'started' && each.name === name && (subject ?? each.subject) === each.subject,
   )
   const begun = state === 'started' ? undefined : tools[index]
-  if (begun === undefined)
-    return [...tools, { name, ...(subject !== undefined && { subject }), state, at, ...(diffs && { diffs }) }]
+  if (begun === undefined) return [...tools, tool]
   const { waited_ms: waitedMs = 0, ...rest } = begun
   const duration_ms = Math.max(0, Date.parse(at) - Date.parse(begun.at) - waitedMs)
   return tools.with(index, { ...rest, state, duration_ms, ...(diffs && { diffs }) })
