@@ -1,7 +1,7 @@
 /**
- * The A2A clients of other projects that are tested, and the official checks of MCP servers, in exact versions. They are
- * 277 and 161 MB, so they are installed into the user's cache folder when they are used, and not with the development
- * packages. To test a new version, change it here.
+ * The A2A clients of other projects that are tested, the official checks of MCP servers, and a generator of clients for our API
+ * document, in exact versions. They are 277, 161 and 45 MB, so they are installed into the user's cache folder when they are
+ * used, and not with the development packages. To test a new version, change it here.
  */
 import { writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -35,6 +35,16 @@ const MCP_FOLDER = join(cacheFolder('clients'), `mcp-${Object.values(MCP_CHECKS)
 export function ensureMcpChecks(): Promise<number | undefined> {
   const packages = Object.entries(MCP_CHECKS).map(([name, version]) => `${name}@${version}`)
   return installOnce(MCP_FOLDER, (folder) => npmInstall(folder, packages))
+}
+
+/** The generator takes only TypeScript 5, which is not the compiler of this repository. */
+const GENERATOR = { 'openapi-typescript': '7.13.0', 'openapi-fetch': '0.17.0', typescript: '5.9.3' }
+export const GENERATOR_FOLDER = join(cacheFolder('clients'), `generator-${Object.values(GENERATOR).join('_')}`)
+
+/** The seconds that the installation took; undefined when it was installed before. */
+export function ensureGenerator(): Promise<number | undefined> {
+  const packages = Object.entries(GENERATOR).map(([name, version]) => `${name}@${version}`)
+  return installOnce(GENERATOR_FOLDER, (folder) => npmInstall(folder, packages))
 }
 
 /** The program of an installed check. */
