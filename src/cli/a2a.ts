@@ -57,7 +57,7 @@ export async function main(argv: readonly string[], given: Terminal = processTer
     .argument('[words...]', 'the words typed so far')
     .allowUnknownOption()
     .action(async (words: string[]) => {
-      const { printCompletions } = await import('./commands/complete.ts')
+      const { printCompletions } = await import('./commands/platform/complete.ts')
       const { platformClientFor } = await import('./platform/platform-access.ts')
       await printCompletions(program, words, async () => platformClientFor(terminal.env))
     })
