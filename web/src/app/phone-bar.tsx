@@ -7,7 +7,7 @@ import { Button } from '../ui/button.tsx'
 import { classNames } from '../ui/class-names.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { BellIcon, FindIcon, MoreIcon, WorkspacesIcon } from '../ui/icons.tsx'
-import { countText } from '../ui/times.ts'
+import { countText } from '../ui/text/times.ts'
 import { goTo, openView, usePlace } from './route.ts'
 import { AllActionButtons } from './stop-all.tsx'
 

@@ -9,7 +9,7 @@ import { readWorkspaces, useMay, useWorkspaces } from '../api/queries.ts'
 import { namesOf } from '../canvas/action-dialogs.tsx'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { countText } from '../ui/times.ts'
+import { countText } from '../ui/text/times.ts'
 import { showToast } from '../ui/toasts.tsx'
 import { platformCounts } from './platform-counts.ts'
 

@@ -3,8 +3,8 @@ import type { WorkspaceSummary } from '../../../src/client/views.ts'
 import { printableName } from '../../../src/printable.ts'
 import type { ShownWorkspace } from '../api/shown-workspace.ts'
 import type { DotState } from '../ui/dot.tsx'
-import { beginSentence } from '../ui/sentence.ts'
-import { costText, countText } from '../ui/times.ts'
+import { beginSentence } from '../ui/text/sentence.ts'
+import { costText, countText } from '../ui/text/times.ts'
 
 export interface CardState {
   /** Every state that it is in, the most urgent first: a paused workspace may need a person too. */

@@ -11,7 +11,7 @@ import { PERMISSION_SENTENCES, permissionOf } from '../panel/config/permission-s
 import { Chip } from '../ui/chip.tsx'
 import { classNames } from '../ui/class-names.ts'
 import { Dot } from '../ui/dot.tsx'
-import { RunningTime, Time } from '../ui/time.tsx'
+import { RunningTime, Time } from '../ui/text/time.tsx'
 import { useCardWorkspace } from './card-source.ts'
 import { type CardState, cardStateOf, hintOf, labelOf } from './card-state.ts'
 import { WorkspaceMenu } from './workspace-menu.tsx'

@@ -4,7 +4,7 @@
  */
 import { Component, type ReactNode } from 'react'
 import { Button } from './button.tsx'
-import { PlainText } from './plain-text.tsx'
+import { PlainText } from './text/plain-text.tsx'
 
 export interface ErrorBoundaryProps {
   /** What failed, as the subject of "... could not be shown." */

@@ -4,7 +4,7 @@ import type { ChatEntry, ChatHistory } from '../../../../src/client/live-convers
 import { printableName } from '../../../../src/printable.ts'
 import { useMe } from '../../api/queries.ts'
 import { classNames } from '../../ui/class-names.ts'
-import { Markdown } from '../../ui/markdown.tsx'
+import { Markdown } from '../../ui/text/markdown.tsx'
 import type { TabProps } from '../tab.ts'
 import { Artifacts } from './artifacts.tsx'
 import { Bubble } from './bubble.tsx'

@@ -6,7 +6,7 @@ import type { PagePlace } from '../../app/route.ts'
 import { matchedPart } from '../../palette/entries.ts'
 import { Button } from '../../ui/button.tsx'
 import { EmptyState, Loading } from '../../ui/empty-state.tsx'
-import { Time } from '../../ui/time.tsx'
+import { Time } from '../../ui/text/time.tsx'
 import { isOfPeople } from './use-conversations.ts'
 import { useMessageSearch } from './use-message-search.ts'
 

@@ -2,7 +2,7 @@
 
 import type { ChatEntry } from '../../../../src/client/live-conversation.ts'
 import { Dot } from '../../ui/dot.tsx'
-import { Markdown } from '../../ui/markdown.tsx'
+import { Markdown } from '../../ui/text/markdown.tsx'
 import type { TabProps } from '../tab.ts'
 
 interface QuestionCardProps extends TabProps {

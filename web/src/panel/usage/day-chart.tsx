@@ -1,5 +1,5 @@
 /** Cost by day as bars, or tokens where no cost is known. A dashed cap says that turns of unknown cost came on top. */
-import { costText } from '../../ui/times.ts'
+import { costText } from '../../ui/text/times.ts'
 import { axisOf, knownTokens, shortCount, tokensText, type UsageDay } from './days.ts'
 
 const [WIDTH, HEIGHT] = [400, 150]

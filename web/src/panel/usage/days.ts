@@ -2,7 +2,7 @@
 
 import type { WorkspaceUsageView } from '../../../../src/client/views.ts'
 import { DAY_MS } from '../../../../src/duration.ts'
-import { MONTHS } from '../../ui/times.ts'
+import { MONTHS } from '../../ui/text/times.ts'
 
 export type UsageSumView = WorkspaceUsageView['total']
 

@@ -1,7 +1,7 @@
 /** Turns, tokens and cost by name, with their sum. */
 import { useState } from 'react'
-import { Cost } from '../../ui/time.tsx'
-import { countText } from '../../ui/times.ts'
+import { Cost } from '../../ui/text/time.tsx'
+import { countText } from '../../ui/text/times.ts'
 import { knownTokens, tokensText, type UsageSumView } from './days.ts'
 
 export interface UsageRow {

@@ -1,5 +1,5 @@
 /** The parts of Markdown that need no page: which links are safe, and how a text that still grows is closed. */
-import { fenceOf } from '../../../src/markdown.ts'
+import { fenceOf } from '../../../../src/markdown.ts'
 
 const SAFE = ['http:', 'https:', 'mailto:']
 

@@ -1,5 +1,5 @@
 /** A diff of a file. */
-import { classNames } from './class-names.ts'
+import { classNames } from '../class-names.ts'
 
 /** A diff with its added and removed lines in colour. The signs stay, so that it reads without colours too. */
 export function DiffText({ diff }: { readonly diff: string }) {

@@ -1,7 +1,7 @@
 /** A block of code with a copy button. The highlighter is a chunk of its own, loaded with the first block. */
 import { type ReactNode, useEffect, useState } from 'react'
-import { IconButton } from './button.tsx'
-import { CheckIcon, CopyIcon } from './icons.tsx'
+import { IconButton } from '../button.tsx'
+import { CheckIcon, CopyIcon } from '../icons.tsx'
 
 const COPIED_MS = 1500
 /** Longer code is shown without colours: highlighting it would hold the page. */

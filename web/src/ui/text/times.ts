@@ -1,5 +1,5 @@
 /** Times, durations and amounts as the page writes them. */
-import { HOUR_MS, MINUTE_MS } from '../../../src/duration.ts'
+import { HOUR_MS, MINUTE_MS } from '../../../../src/duration.ts'
 
 export const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 

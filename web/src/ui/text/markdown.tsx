@@ -4,7 +4,7 @@
  * Markdown beyond the limits of `src/markdown.ts` is shown as plain text.
  */
 import { Fragment, memo, type ReactNode } from 'react'
-import { divideMarkdown, type MarkdownPart, parseMarkdown, type Token, type Tokens } from '../../../src/markdown.ts'
+import { divideMarkdown, type MarkdownPart, parseMarkdown, type Token, type Tokens } from '../../../../src/markdown.ts'
 import { CodeBlock } from './code-block.tsx'
 import { decodeEntities } from './entities.ts'
 import { safeLink, settleStreaming } from './markdown-text.ts'
