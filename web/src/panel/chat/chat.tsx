@@ -13,8 +13,8 @@ import type { TabProps } from '../tab.ts'
 import { Conversation } from './conversation.tsx'
 import { ConversationList } from './conversation-list.tsx'
 import { placeOfHit } from './message-hits.tsx'
-import { firstConversation, newId } from './new-id.ts'
 import { isOfPeople, nameOf, summaryOf, useConversations } from './use-conversations.ts'
+import { firstConversation, newId } from './writing/new-id.ts'
 
 export function Chat({ workspace }: TabProps) {
   const { conversations, error } = useConversations(workspace.id)

@@ -9,7 +9,7 @@ import { applyEvents, type ChatHistory, isOf } from '../../../../src/client/live
 import type { ActivityView } from '../../../../src/client/views.ts'
 import { useLiveState, useWorkspaceEvents } from '../../api/live.ts'
 import { type ConversationPages, conversationPages } from './conversation-pages.ts'
-import { entryAt } from './timeline.ts'
+import { entryAt } from './messages/timeline.ts'
 import { refreshConversations } from './use-conversations.ts'
 
 /** Events within this time become one update of the page. */

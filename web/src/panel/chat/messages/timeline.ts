@@ -1,8 +1,8 @@
 /** The order of what a conversation shows: its messages, and where they fall, messages of agents and schedules. Pure. */
 
-import { type ChatEntry, type ChatHistory, isOpen, isQuestion } from '../../../../src/client/live-conversation.ts'
-import type { ConversationView } from '../../../../src/client/views.ts'
-import type { UnsentMessage } from './outgoing.ts'
+import { type ChatEntry, type ChatHistory, isOpen, isQuestion } from '../../../../../src/client/live-conversation.ts'
+import type { ConversationView } from '../../../../../src/client/views.ts'
+import type { UnsentMessage } from '../writing/outgoing.ts'
 
 export type TimelineItem =
   | { readonly kind: 'message'; readonly key: string; readonly entry: ChatEntry }

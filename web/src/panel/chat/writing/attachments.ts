@@ -1,5 +1,5 @@
 /** Files that a person adds to a message, with the limits of the platform, which are said before anything is sent. */
-import type { Part } from '../../../../src/protocol/a2a.ts'
+import type { Part } from '../../../../../src/protocol/a2a.ts'
 
 /** A message is at most 8 MiB with its files as base64. */
 export const FILES_BYTES_MAX = 6_000_000

@@ -1,5 +1,5 @@
 /** Who sent a message, in words. Pure. */
-import { printableName } from '../../../../src/printable.ts'
+import { printableName } from '../../../../../src/printable.ts'
 
 export interface SenderWords {
   readonly name: string

@@ -1,7 +1,7 @@
 /** A message on its way: it keeps its text until the platform has it, and says why it has not. */
-import { Button } from '../../ui/button.tsx'
+import { Button } from '../../../ui/button.tsx'
+import { dropOutgoing, sendAgain, type UnsentMessage } from '../writing/outgoing.ts'
 import { Bubble } from './bubble.tsx'
-import { dropOutgoing, sendAgain, type UnsentMessage } from './outgoing.ts'
 
 export function OutgoingBubble({ outgoing }: { readonly outgoing: UnsentMessage }) {
   const { messageId, text, files, state, problem } = outgoing

@@ -1,8 +1,8 @@
 /** The files that came with an answer: pictures are shown, everything can be downloaded. */
 
-import type { ChatMessageView } from '../../../../src/client/live-conversation.ts'
-import { FileIcon } from '../../ui/icons.tsx'
-import { sizeText } from './attachments.ts'
+import type { ChatMessageView } from '../../../../../src/client/live-conversation.ts'
+import { FileIcon } from '../../../ui/icons.tsx'
+import { sizeText } from '../writing/attachments.ts'
 
 type ArtifactView = NonNullable<ChatMessageView['reply']>['artifacts'][number]
 type ArtifactFileView = ArtifactView['files'][number]

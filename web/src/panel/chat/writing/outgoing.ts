@@ -6,11 +6,11 @@
  */
 
 import { useQuery } from '@tanstack/react-query'
-import { backoffMs } from '../../../../src/backoff.ts'
-import type { MeView } from '../../../../src/client/views.ts'
-import { MoleculeError } from '../../../../src/errors.ts'
-import { client, clientOfSession, isLoggedOut, reasonOf } from '../../api/client.ts'
-import { keys, queryClient } from '../../api/queries.ts'
+import { backoffMs } from '../../../../../src/backoff.ts'
+import type { MeView } from '../../../../../src/client/views.ts'
+import { MoleculeError } from '../../../../../src/errors.ts'
+import { client, clientOfSession, isLoggedOut, reasonOf } from '../../../api/client.ts'
+import { keys, queryClient } from '../../../api/queries.ts'
 import { type ChosenFile, toParts } from './attachments.ts'
 import { newId } from './new-id.ts'
 

@@ -1,9 +1,9 @@
 /** A question of the agent. The composer answers it. */
 
-import type { ChatEntry } from '../../../../src/client/live-conversation.ts'
-import { Dot } from '../../ui/dot.tsx'
-import { Markdown } from '../../ui/text/markdown.tsx'
-import type { TabProps } from '../tab.ts'
+import type { ChatEntry } from '../../../../../src/client/live-conversation.ts'
+import { Dot } from '../../../ui/dot.tsx'
+import { Markdown } from '../../../ui/text/markdown.tsx'
+import type { TabProps } from '../../tab.ts'
 
 interface QuestionCardProps extends TabProps {
   readonly entry: ChatEntry

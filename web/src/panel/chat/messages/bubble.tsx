@@ -1,7 +1,7 @@
 /** The message of a person: its text and the names of its files. */
 import { useState } from 'react'
-import { FileIcon } from '../../ui/icons.tsx'
-import { sizeText } from './attachments.ts'
+import { FileIcon } from '../../../ui/icons.tsx'
+import { sizeText } from '../writing/attachments.ts'
 
 /** A longer text is cut until a person opens it. */
 const SHOWN_CHARACTERS = 2000

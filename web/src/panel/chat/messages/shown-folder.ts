@@ -1,5 +1,5 @@
 /** The folder in which the agent of a workspace works, where it is on the machine of the platform. Pure. */
-import type { WorkspaceSummary } from '../../../../src/client/views.ts'
+import type { WorkspaceSummary } from '../../../../../src/client/views.ts'
 
 /** Their agents run on another machine, or use no files. */
 const WITHOUT_FOLDER: ReadonlySet<string> = new Set(['external', 'a2a', 'openai', 'mock'])

@@ -1,7 +1,7 @@
 /** The state of a message in the words of the page: `queued · behind 2`, `answered · 6.2 s · $0.03`. Pure. */
-import type { ChatMessageView } from '../../../../src/client/live-conversation.ts'
-import { truncate } from '../../../../src/truncate.ts'
-import { clockTime, costText, countText, tookTime } from '../../ui/text/times.ts'
+import type { ChatMessageView } from '../../../../../src/client/live-conversation.ts'
+import { truncate } from '../../../../../src/truncate.ts'
+import { clockTime, costText, countText, tookTime } from '../../../ui/text/times.ts'
 
 export interface StatePart {
   readonly text: string

@@ -1,13 +1,13 @@
 /** The tools that the agent used, one small line each: what, and how long. A click shows the whole. */
 import { useState } from 'react'
-import type { ChatToolView } from '../../../../src/client/live-conversation.ts'
-import { printableName } from '../../../../src/printable.ts'
-import { classNames } from '../../ui/class-names.ts'
-import { Dot } from '../../ui/dot.tsx'
-import { CheckIcon, CloseIcon } from '../../ui/icons.tsx'
-import { DiffText } from '../../ui/text/diff-text.tsx'
-import { tookTime } from '../../ui/text/times.ts'
-import type { TabProps } from '../tab.ts'
+import type { ChatToolView } from '../../../../../src/client/live-conversation.ts'
+import { printableName } from '../../../../../src/printable.ts'
+import { classNames } from '../../../ui/class-names.ts'
+import { Dot } from '../../../ui/dot.tsx'
+import { CheckIcon, CloseIcon } from '../../../ui/icons.tsx'
+import { DiffText } from '../../../ui/text/diff-text.tsx'
+import { tookTime } from '../../../ui/text/times.ts'
+import type { TabProps } from '../../tab.ts'
 import { isDiff, toolText } from './tool-text.ts'
 
 /** More lines than this are folded: the first ones of a running turn, all of an answered one. */
