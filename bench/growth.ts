@@ -11,14 +11,14 @@ import { silentLog } from '../src/log.ts'
 import { openPostgres } from '../src/store/postgres/postgres.ts'
 import { openSqlite } from '../src/store/sqlite/sqlite.ts'
 import { type Store, sql } from '../src/store/store.ts'
+import { type PlatformUnderTest, startPlatform } from '../test/harness/platform.ts'
 import {
   COPIED_TEXT,
   copiedConversation,
   copyMessages,
   MESSAGES_OF_CONVERSATION,
-} from '../test/harness/many-messages.ts'
-import { type PlatformUnderTest, startPlatform } from '../test/harness/platform.ts'
-import { startPostgres, type TestPostgres } from '../test/harness/postgres.ts'
+} from '../test/harness/stores/many-messages.ts'
+import { startPostgres, type TestPostgres } from '../test/harness/stores/postgres.ts'
 import { alternate, median, timeMs } from './measure.ts'
 
 const [large = '1000000', engine = 'sqlite'] = process.argv.slice(2)

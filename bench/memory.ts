@@ -12,7 +12,7 @@ import { openSqlite } from '../src/store/sqlite/sqlite.ts'
 import { type Store, sql } from '../src/store/store.ts'
 import { createMemories } from '../src/workspaces/memories.ts'
 import { createRandom } from '../test/crash/random.ts'
-import { startPostgres } from '../test/harness/postgres.ts'
+import { startPostgres } from '../test/harness/stores/postgres.ts'
 import { alternate, median } from './measure.ts'
 
 const MEMORIES = Number(process.argv[2] ?? 100_000)

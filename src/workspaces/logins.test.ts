@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { openTestStore } from '../../test/harness/sqlite-store.ts'
+import { openTestStore } from '../../test/harness/stores/sqlite-store.ts'
 import { within } from '../../test/harness/wait.ts'
 import type { Outcome } from '../inbox/worker.ts'
 import { type Log, silentLog } from '../log.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openTestStore } from '../../test/harness/sqlite-store.ts'
+import { openTestStore } from '../../test/harness/stores/sqlite-store.ts'
 import { silentLog } from '../log.ts'
 import { createWorkspaceConfigs } from './config/workspace-configs.ts'
 import { createHomes } from './homes/homes.ts'

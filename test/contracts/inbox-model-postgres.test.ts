@@ -1,7 +1,7 @@
 import { systemClock } from '../../src/clock.ts'
 import { silentLog } from '../../src/log.ts'
 import { openPostgres } from '../../src/store/postgres/postgres.ts'
-import { startPostgres } from '../harness/postgres.ts'
+import { startPostgres } from '../harness/stores/postgres.ts'
 import { inboxModelContract } from './inbox-model.ts'
 
 /** Each node has its own connections to the same database. */

@@ -4,7 +4,7 @@
  * allows, and exits with 1 if a check fails.
  */
 import { parseArgs } from 'node:util'
-import { startPostgres } from '../harness/postgres.ts'
+import { startPostgres } from '../harness/stores/postgres.ts'
 import { type CampaignOptions, type CrashReport, runCampaign } from './campaign.ts'
 import { createRandom } from './random.ts'
 

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
+import { bearerOptions, connectSocket } from '../harness/clients/socket-client.ts'
 import { type PlatformUnderTest, readJson, startPlatform } from '../harness/platform.ts'
-import { bearerOptions, connectSocket } from '../harness/socket-client.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 let platform: PlatformUnderTest

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { createFakeProgram } from '../fakes/agents/fake-program.ts'
+import { bearerOptions, connectSocket } from '../harness/clients/socket-client.ts'
 import { sendWithoutWaiting, startPlatformFor, waitForFinalTask, withPlatform } from '../harness/platform.ts'
-import { bearerOptions, connectSocket } from '../harness/socket-client.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 test('CV-3 the agents of the machine are listed with path, version and log-in, and the list follows a log-in', async (t) => {

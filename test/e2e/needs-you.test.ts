@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import type { NeedView } from '../../src/client/needs.ts'
 import { CLAUDE_LOGGED_IN, createFakeProgram } from '../fakes/agents/fake-program.ts'
+import { bearerOptions, connectSocket } from '../harness/clients/socket-client.ts'
 import { runCommand } from '../harness/command.ts'
 import { type PlatformUnderTest, startPlatform } from '../harness/platform.ts'
-import { bearerOptions, connectSocket } from '../harness/socket-client.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 const { path: claude } = createFakeProgram('claude')

@@ -14,7 +14,7 @@ import {
   startPlatform,
   waitForFinalTask,
 } from '../harness/platform.ts'
-import { startPostgres, type TestPostgres } from '../harness/postgres.ts'
+import { startPostgres, type TestPostgres } from '../harness/stores/postgres.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 const { path: claude } = createFakeProgram('claude')

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { startReverseProxy } from '../fakes/reverse-proxy.ts'
+import { connectSocket } from '../harness/clients/socket-client.ts'
 import { runCommand } from '../harness/command.ts'
 import { type DoorRequest, sendTo } from '../harness/open-door.ts'
 import { type PlatformUnderTest, startPlatformFor } from '../harness/platform.ts'
-import { connectSocket } from '../harness/socket-client.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 const PUBLIC = 'https://molecule.example'

@@ -10,7 +10,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { Client } from 'pg'
 import { type PlatformUnderTest, replyText, startPlatformFor } from '../harness/platform.ts'
-import { startPostgres, type TestPostgres } from '../harness/postgres.ts'
+import { startPostgres, type TestPostgres } from '../harness/stores/postgres.ts'
 import { type ReleasedStore, releasedStores } from '../released/released-store.ts'
 
 let postgres: TestPostgres

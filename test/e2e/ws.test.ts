@@ -4,8 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { bearerOptions, connectSocket, type SocketClient } from '../harness/clients/socket-client.ts'
 import { startPlatform } from '../harness/platform.ts'
-import { bearerOptions, connectSocket, type SocketClient } from '../harness/socket-client.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 const repliesIn = (listeners: readonly SocketClient[]) =>

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { createTerminalScreen } from './terminal-screen.ts'
+import { createTerminalScreen } from './clients/terminal-screen.ts'
 import { waitUntil, within } from './wait.ts'
 
 export const BIN = fileURLToPath(new URL('../../bin', import.meta.url))

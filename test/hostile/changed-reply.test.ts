@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { Client } from 'pg'
 import { type PlatformUnderTest, replyText, startPlatformFor } from '../harness/platform.ts'
-import { startPostgres } from '../harness/postgres.ts'
+import { startPostgres } from '../harness/stores/postgres.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 interface Place {

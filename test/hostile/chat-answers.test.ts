@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { Place } from '../../src/doors/chat/channel.ts'
 import { CLAUDE_LOGGED_IN, createFakeProgram } from '../fakes/agents/fake-program.ts'
-import { ADA, addLineBot, EVE } from '../harness/line-bot.ts'
+import { ADA, addLineBot, EVE } from '../harness/clients/line-bot.ts'
 import { startPlatformFor } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 

@@ -1,7 +1,7 @@
 /** Attacks with the commands of a chat: floods, places that are not allowed, paths of the machine, names of channels. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ADA, addLineBot, BOB, EVE, pairingPath } from '../harness/line-bot.ts'
+import { ADA, addLineBot, BOB, EVE, pairingPath } from '../harness/clients/line-bot.ts'
 import { startPlatformFor } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 

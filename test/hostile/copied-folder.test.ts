@@ -16,8 +16,8 @@ import {
   waitForFinalTask,
 } from '../harness/platform.ts'
 import { readHostId, startPlatformProcess } from '../harness/platform-process.ts'
-import { startPostgres } from '../harness/postgres.ts'
 import { temporaryDir } from '../harness/process-harness.ts'
+import { startPostgres } from '../harness/stores/postgres.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 /** An agent that writes its pid and folder, and answers once the file `go` is there. */

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
-import { cgroupFolder } from '../harness/cgroup.ts'
 import { runCommand } from '../harness/command.ts'
 import { linuxOnly, liveProcesses, uniqueSeconds } from '../harness/live-processes.ts'
+import { cgroupFolder } from '../harness/measures/cgroup.ts'
 import {
   getTask,
   type PlatformUnderTest,

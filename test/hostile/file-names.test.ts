@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { type JsonInput, SendMessageRequest } from '@a2a-js/sdk'
 import { type ServiceError, status as statusCodes } from '@grpc/grpc-js'
-import { createGrpcClient } from '../harness/grpc-client.ts'
+import { createGrpcClient } from '../harness/clients/grpc-client.ts'
 import { startPlatform } from '../harness/platform.ts'
 
 const DOTS = '.'.repeat(250_000)

@@ -8,7 +8,7 @@ import { Client } from 'pg'
 import { sql } from '../../src/store/store.ts'
 import { addNote, isUnavailable, openStore, readNote } from '../contracts/postgres/harness.ts'
 import { startPlatformProcess } from '../harness/platform-process.ts'
-import { startPostgres, type TestPostgres } from '../harness/postgres.ts'
+import { startPostgres, type TestPostgres } from '../harness/stores/postgres.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 /** The server writes commits that did not wait for the disk only this often, so a kill forgets all of them. */

@@ -33,7 +33,7 @@ import { countWords } from '../../src/workspaces/memory/words.ts'
 import { settleStreaming } from '../../web/src/ui/text/markdown-text.ts'
 import { letterTo, SENDER } from '../fakes/letters.ts'
 import { hostileTexts, type RepeatedText } from '../generators/pattern-texts.ts'
-import { judgeGrowth } from '../harness/growth.ts'
+import { judgeGrowth } from '../harness/measures/growth.ts'
 
 /** Superlinear patterns that meet no text from outside, or only a short one, by their source. */
 const EXEMPT: Readonly<Record<string, string>> = {

@@ -10,8 +10,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import { type JsonInput, SendMessageRequest } from '@a2a-js/sdk'
 import { type ServiceError, status as statusCodes } from '@grpc/grpc-js'
-import { createGrpcClient } from '../harness/grpc-client.ts'
-import { type LoopHold, type ProbedPlatform, startProbedPlatform } from '../harness/loop-probe.ts'
+import { createGrpcClient } from '../harness/clients/grpc-client.ts'
+import { type LoopHold, type ProbedPlatform, startProbedPlatform } from '../harness/measures/loop-probe.ts'
 
 /** What PL-23 allows, on a machine that does nothing else. */
 const HOLD_MS = 50

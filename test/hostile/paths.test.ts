@@ -1,8 +1,8 @@
 /** A viewer, a program or a peer must not learn where the files of the platform are. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { connectSocket } from '../harness/clients/socket-client.ts'
 import { getWorkspace, withPlatform } from '../harness/platform.ts'
-import { connectSocket } from '../harness/socket-client.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 test(

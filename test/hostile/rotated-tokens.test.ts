@@ -1,9 +1,9 @@
 /** Streams that were opened with a secret which a rotation has replaced, on a real platform. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { bearerOptions, connectSocket } from '../harness/clients/socket-client.ts'
 import { openStream } from '../harness/open-door.ts'
 import { startPlatformFor } from '../harness/platform.ts'
-import { bearerOptions, connectSocket } from '../harness/socket-client.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 const TOKEN_REVOKED = 4401

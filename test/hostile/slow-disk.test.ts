@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { startDatabaseProxy } from '../crash/database-proxy.ts'
 import { runCommand } from '../harness/command.ts'
 import { replyText, startPlatformFor } from '../harness/platform.ts'
-import { startPostgres } from '../harness/postgres.ts'
+import { startPostgres } from '../harness/stores/postgres.ts'
 
 test('RE-7 commits over 100 ms are logged, counted in /metrics and shown by doctor', async (t) => {
   const postgres = await startPostgres()

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { bearerOptions, connectSocket } from '../harness/clients/socket-client.ts'
 import { withPlatform } from '../harness/platform.ts'
-import { bearerOptions, connectSocket } from '../harness/socket-client.ts'
 import { within } from '../harness/wait.ts'
 
 const POLICY_VIOLATION = 1008

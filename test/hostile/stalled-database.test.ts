@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startDatabaseProxy } from '../crash/database-proxy.ts'
 import { startPlatformFor } from '../harness/platform.ts'
-import { startPostgres } from '../harness/postgres.ts'
+import { startPostgres } from '../harness/stores/postgres.ts'
 
 /** Well below the 30 s after which a connection counts as lost. */
 const ANSWER_MS_MAX = 20_000

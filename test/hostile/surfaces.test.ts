@@ -14,9 +14,9 @@ import { settleStreaming } from '../../web/src/ui/text/markdown-text.ts'
 import { ADA } from '../contracts/channel/open-chat.ts'
 import type { ChatService } from '../fakes/chat-service.ts'
 import { startTelegram } from '../fakes/telegram/telegram.ts'
-import { createGrpcClient } from '../harness/grpc-client.ts'
-import { type ProbedPlatform, startProbedPlatform } from '../harness/loop-probe.ts'
-import { bearerOptions, connectSocket } from '../harness/socket-client.ts'
+import { createGrpcClient } from '../harness/clients/grpc-client.ts'
+import { bearerOptions, connectSocket } from '../harness/clients/socket-client.ts'
+import { type ProbedPlatform, startProbedPlatform } from '../harness/measures/loop-probe.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 const CHARACTERS = 64 * 1024

@@ -1,8 +1,8 @@
 /** Attacks with wrong tokens on a real platform: they must not lock out callers whose token is valid. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { connectSocket } from '../harness/clients/socket-client.ts'
 import { type PlatformUnderTest, startPlatform } from '../harness/platform.ts'
-import { connectSocket } from '../harness/socket-client.ts'
 
 const WRONG_TOKENS_PER_MINUTE_MAX = 60
 

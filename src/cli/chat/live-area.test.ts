@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as drawn } from 'node:timers/promises'
-import { createTerminalScreen } from '../../../test/harness/terminal-screen.ts'
+import { createTerminalScreen } from '../../../test/harness/clients/terminal-screen.ts'
 import { createLiveArea } from './live-area.ts'
 
 const COLUMNS = 10

@@ -18,7 +18,7 @@ import { decodeErrorInfo, decodeStatus, GRPC_STATUS_DETAILS_BIN } from '@a2a-js/
 import { type ServiceError, status } from '@grpc/grpc-js'
 import { secretOf, WORKSPACE_ID as tenant } from '../../../test/fakes/platform/fake-platform.ts'
 import { startProxy } from '../../../test/fakes/tcp-proxy.ts'
-import { createGrpcClient } from '../../../test/harness/grpc-client.ts'
+import { createGrpcClient } from '../../../test/harness/clients/grpc-client.ts'
 import { openDoor, sendParams } from '../../../test/harness/open-door.ts'
 import { waitUntil, within } from '../../../test/harness/wait.ts'
 import { systemClock } from '../../clock.ts'

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { Lease, Outcome } from '../../../src/inbox/worker.ts'
 import { type ConversationsQuery, readConversations } from '../../../src/views/conversations.ts'
 import { letterTo } from '../../fakes/letters.ts'
-import { COPIED_TEXT, copyMessages } from '../../harness/many-messages.ts'
+import { COPIED_TEXT, copyMessages } from '../../harness/stores/many-messages.ts'
 import { done, failure, hasCode, type InboxHarness } from './harness.ts'
 
 const PAGE = { limit: 10, detail: false }

@@ -5,7 +5,7 @@ import type { TaskQuery } from '../../../src/inbox/reception.ts'
 import { readActivity } from '../../../src/views/activity.ts'
 import { readStory } from '../../../src/views/story.ts'
 import { letterTo } from '../../fakes/letters.ts'
-import { COPIED_TEXT, copiedConversation, copyMessages } from '../../harness/many-messages.ts'
+import { COPIED_TEXT, copiedConversation, copyMessages } from '../../harness/stores/many-messages.ts'
 import { done, failure, type InboxHarness } from './harness.ts'
 
 /** The budget of a page, as PL-23 says it. */

@@ -5,7 +5,7 @@ import { readOpenDelegations } from '../../../src/views/overview.ts'
 import { readStory } from '../../../src/views/story.ts'
 import { readTrees, type TaskScope, type TreesQuery } from '../../../src/views/trees.ts'
 import { letterTo } from '../../fakes/letters.ts'
-import { COPIED_TEXT, copyMessages } from '../../harness/many-messages.ts'
+import { COPIED_TEXT, copyMessages } from '../../harness/stores/many-messages.ts'
 import { done, type InboxHarness, type TestWorker } from './harness.ts'
 import { childOf, createTeams } from './team.ts'
 

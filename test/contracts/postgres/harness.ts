@@ -5,7 +5,7 @@ import { MoleculeError } from '../../../src/errors.ts'
 import { silentLog } from '../../../src/log.ts'
 import { openPostgres, type PostgresOptions } from '../../../src/store/postgres/postgres.ts'
 import { type Store, sql } from '../../../src/store/store.ts'
-import type { TestPostgres } from '../../harness/postgres.ts'
+import type { TestPostgres } from '../../harness/stores/postgres.ts'
 
 export type GetServer = () => TestPostgres
 

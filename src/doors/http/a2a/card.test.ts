@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
-import { openA2a } from '../../../../test/harness/a2a-in-memory.ts'
+import { openA2a } from '../../../../test/harness/clients/a2a-in-memory.ts'
 import type { Workspace, WorkspaceLoad } from '../../../workspaces/workspace.ts'
 import { agentCard, extendedCard } from './agent-card.ts'
 

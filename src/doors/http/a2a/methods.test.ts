@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
-import { openA2a, soon } from '../../../../test/harness/a2a-in-memory.ts'
+import { openA2a, soon } from '../../../../test/harness/clients/a2a-in-memory.ts'
 import { sendParams, sendParamsV03 } from '../../../../test/harness/open-door.ts'
 import type { TaskQuery, TaskView } from '../../../inbox/reception.ts'
 import type { Task } from '../../../protocol/a2a.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createFakePushContext, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
-import { openA2a, soon } from '../../../../test/harness/a2a-in-memory.ts'
+import { openA2a, soon } from '../../../../test/harness/clients/a2a-in-memory.ts'
 import { sendParams } from '../../../../test/harness/open-door.ts'
 import type { TaskQuery } from '../../../inbox/reception.ts'
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createFakePlatform, secretOf } from '../../../../test/fakes/platform/fake-platform.ts'
+import { openRoutes } from '../../../../test/harness/clients/route-calls.ts'
 import { openDoor } from '../../../../test/harness/open-door.ts'
-import { openRoutes } from '../../../../test/harness/route-calls.ts'
 import { createMetrics } from '../../../metrics.ts'
 import { metricsText } from './metrics.ts'
 

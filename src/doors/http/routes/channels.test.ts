@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { noChannels } from '../../../../test/fakes/platform/absent-parts.ts'
 import { WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
-import { openRoutes, recordPart } from '../../../../test/harness/route-calls.ts'
+import { openRoutes, recordPart } from '../../../../test/harness/clients/route-calls.ts'
 import type { Channels, StoredChannel } from '../../chat/store/channels.ts'
 import type { Pairing, Pairings } from '../../chat/store/pairings.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import test from 'node:test'
 import { WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
-import { openRoutes, recordPart } from '../../../../test/harness/route-calls.ts'
+import { openRoutes, recordPart } from '../../../../test/harness/clients/route-calls.ts'
 import { MoleculeError } from '../../../errors.ts'
 import type { WorkspaceFiles } from '../../../workspaces/workspace-files.ts'
 

@@ -3,7 +3,7 @@ import { linkSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
-import { openRoutes } from '../../../../test/harness/route-calls.ts'
+import { openRoutes } from '../../../../test/harness/clients/route-calls.ts'
 
 function makeFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'molecule-folders-'))

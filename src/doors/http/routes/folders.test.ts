@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
-import { openRoutes } from '../../../../test/harness/route-calls.ts'
+import { openRoutes } from '../../../../test/harness/clients/route-calls.ts'
 
 /** A temporary folder that is the home of the user while the test runs. */
 function makeHome(t: TestContext): string {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { secretOf, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
 import { openDoor } from '../../../../test/harness/open-door.ts'
-import { openTestStore } from '../../../../test/harness/sqlite-store.ts'
+import { openTestStore } from '../../../../test/harness/stores/sqlite-store.ts'
 import { createMemories } from '../../../workspaces/memories.ts'
 import { createWorkspaceRegistry } from '../../../workspaces/registry.ts'
 

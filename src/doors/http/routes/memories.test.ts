@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
-import { openRoutes, recordPart } from '../../../../test/harness/route-calls.ts'
+import { openRoutes, recordPart } from '../../../../test/harness/clients/route-calls.ts'
 import type { Memories, Memory } from '../../../workspaces/memories.ts'
 
 const PATH = `/workspaces/${WORKSPACE_ID}/memories`

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createFakePushContext, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
-import { openRoutes, recordPart } from '../../../../test/harness/route-calls.ts'
+import { openRoutes, recordPart } from '../../../../test/harness/clients/route-calls.ts'
 import { MoleculeError } from '../../../errors.ts'
 import type { Reception } from '../../../inbox/reception.ts'
 import type { Task } from '../../../protocol/a2a.ts'

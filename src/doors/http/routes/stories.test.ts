@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
+import { openRoutes } from '../../../../test/harness/clients/route-calls.ts'
 import { openDoor, sendParams } from '../../../../test/harness/open-door.ts'
-import { openRoutes } from '../../../../test/harness/route-calls.ts'
-import { openTestStore } from '../../../../test/harness/sqlite-store.ts'
+import { openTestStore } from '../../../../test/harness/stores/sqlite-store.ts'
 import { withBudget } from '../../../protocol/delegation.ts'
 
 const AT = 1_700_000_000_000

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createFakePlatform, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
-import { openRoutes } from '../../../../test/harness/route-calls.ts'
+import { openRoutes } from '../../../../test/harness/clients/route-calls.ts'
 import type { TokenInfo, Tokens } from '../../../workspaces/tokens.ts'
 
 /** The tokens of a fake platform, with a list and a memory of what was made and rotated. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
-import { openRoutes, recordPart } from '../../../../test/harness/route-calls.ts'
-import { openTestStore, START_MS } from '../../../../test/harness/sqlite-store.ts'
+import { openRoutes, recordPart } from '../../../../test/harness/clients/route-calls.ts'
+import { openTestStore, START_MS } from '../../../../test/harness/stores/sqlite-store.ts'
 import type { DeadLetters } from '../../../inbox/owners.ts'
 import type { FoundAgents } from './route.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createFakePlatform, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
-import { openRoutes, recordPart } from '../../../../test/harness/route-calls.ts'
+import { openRoutes, recordPart } from '../../../../test/harness/clients/route-calls.ts'
 import { MoleculeError } from '../../../errors.ts'
 import type { NewToken } from '../../../workspaces/tokens.ts'
 import type { WorkspaceLifecycle, Workspaces } from '../../../workspaces/workspace.ts'

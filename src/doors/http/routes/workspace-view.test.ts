@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createFakePlatform, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
-import { openRoutes } from '../../../../test/harness/route-calls.ts'
+import { openRoutes } from '../../../../test/harness/clients/route-calls.ts'
 import { newWorkspaceSchema, workspaceChangeSchema } from '../../../api/workspaces.ts'
 import type { CardFacts, Workspace, WorkspaceLoad } from '../../../workspaces/workspace.ts'
 import { toNewWorkspace, toWorkspaceChange, viewWorkspace } from './workspace-view.ts'

@@ -15,7 +15,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { waitUntil } from './wait.ts'
+import { waitUntil } from '../wait.ts'
 
 /** A folder in which this process may make cgroups and move processes; undefined where there is none. */
 export function cgroupFolder(): string | undefined {

@@ -2,7 +2,7 @@
  * Fills a store with many settled messages by SQL: copies of one task that the platform itself has answered, so that each
  * row has all columns of a real one. Ten messages are one conversation; each message is a task of its own.
  */
-import { type Row, type Store, sql, type Transaction } from '../../src/store/store.ts'
+import { type Row, type Store, sql, type Transaction } from '../../../src/store/store.ts'
 
 export interface CopyMessagesOptions {
   /** A task of one message, settled, whose text contains `COPIED_TEXT`. Its copies are older. */

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { createConnection } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type PlatformUnderTest, startPlatform } from './platform.ts'
+import { type PlatformUnderTest, startPlatform } from '../platform.ts'
 
 const PROBE = fileURLToPath(new URL('./loop-probe.mjs', import.meta.url))
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { chmodSync, readdirSync, statSync } from 'node:fs'
 import { test } from 'node:test'
-import { cleanEnvironment } from './command.ts'
+import { cleanEnvironment } from '../command.ts'
+import { temporaryDir } from '../process-harness.ts'
 import { findAccount, makeFolderFor } from './postgres-programs.ts'
-import { temporaryDir } from './process-harness.ts'
 
 const POSTGRES = new URL('./postgres.ts', import.meta.url).href
 const START_AND_STOP = `

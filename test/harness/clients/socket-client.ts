@@ -1,7 +1,7 @@
 /** A client of `WS /ws` that keeps every message it receives. */
 import { once } from 'node:events'
 import { type ClientOptions, WebSocket } from 'ws'
-import { within } from './wait.ts'
+import { within } from '../wait.ts'
 
 export interface SocketClient {
   readonly socket: WebSocket

@@ -2,19 +2,24 @@
 import { once } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { PassThrough } from 'node:stream'
-import { systemClock } from '../../src/clock.ts'
-import { a2aAddress, createA2a } from '../../src/doors/http/a2a/a2a.ts'
-import type { A2aOptions } from '../../src/doors/http/a2a/call.ts'
-import { createAddresses } from '../../src/doors/http/server/addresses.ts'
-import { createHttpAuth } from '../../src/doors/http/server/auth.ts'
-import { createRateLimit } from '../../src/doors/http/server/rate-limit.ts'
-import { createReach } from '../../src/doors/http/server/reach.ts'
-import { SSE_LIMITS } from '../../src/doors/http/server/sse.ts'
-import { createWaitingCalls } from '../../src/doors/http/server/waiting-calls.ts'
-import { createWrongTokenLimit } from '../../src/doors/http/server/wrong-token-limit.ts'
-import { FakeResponse, fakeRequest } from '../fakes/http-exchange.ts'
-import { createFakePlatform, createFakePushContext, secretOf, WORKSPACE_ID } from '../fakes/platform/fake-platform.ts'
-import { waitUntil, within } from './wait.ts'
+import { systemClock } from '../../../src/clock.ts'
+import { a2aAddress, createA2a } from '../../../src/doors/http/a2a/a2a.ts'
+import type { A2aOptions } from '../../../src/doors/http/a2a/call.ts'
+import { createAddresses } from '../../../src/doors/http/server/addresses.ts'
+import { createHttpAuth } from '../../../src/doors/http/server/auth.ts'
+import { createRateLimit } from '../../../src/doors/http/server/rate-limit.ts'
+import { createReach } from '../../../src/doors/http/server/reach.ts'
+import { SSE_LIMITS } from '../../../src/doors/http/server/sse.ts'
+import { createWaitingCalls } from '../../../src/doors/http/server/waiting-calls.ts'
+import { createWrongTokenLimit } from '../../../src/doors/http/server/wrong-token-limit.ts'
+import { FakeResponse, fakeRequest } from '../../fakes/http-exchange.ts'
+import {
+  createFakePlatform,
+  createFakePushContext,
+  secretOf,
+  WORKSPACE_ID,
+} from '../../fakes/platform/fake-platform.ts'
+import { waitUntil, within } from '../wait.ts'
 
 /** Everything here happens at once; an answer that takes longer never comes. */
 const WAIT_MS = 10_000

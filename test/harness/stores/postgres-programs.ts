@@ -8,7 +8,7 @@ import { createRequire } from 'node:module'
 import { arch, platform, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { PLAIN_ENVIRONMENT } from './process-harness.ts'
+import { PLAIN_ENVIRONMENT } from '../process-harness.ts'
 
 const execute = promisify(execFile)
 

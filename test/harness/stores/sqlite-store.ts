@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { workspaceId } from '../../src/ids.ts'
-import { openSqlite } from '../../src/store/sqlite/sqlite.ts'
-import { type Row, type Store, sql, type Value } from '../../src/store/store.ts'
-import { type ManualClock, manualClock } from '../fakes/manual-clock.ts'
+import { workspaceId } from '../../../src/ids.ts'
+import { openSqlite } from '../../../src/store/sqlite/sqlite.ts'
+import { type Row, type Store, sql, type Value } from '../../../src/store/store.ts'
+import { type ManualClock, manualClock } from '../../fakes/manual-clock.ts'
 
 /** Noon of a day, UTC. */
 export const START_MS = Date.UTC(2026, 0, 15, 12)

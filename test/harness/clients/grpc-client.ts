@@ -9,7 +9,7 @@ import {
   makeGenericClientConstructor,
   type ServiceError,
 } from '@grpc/grpc-js'
-import { waitUntil } from './wait.ts'
+import { waitUntil } from '../wait.ts'
 
 export interface GrpcClient {
   /** The result of a unary method; rejects with the `ServiceError`. */

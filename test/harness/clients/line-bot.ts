@@ -1,10 +1,10 @@
 /** A bot on the line channel of a running platform, and the people around it. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import type { Author } from '../../src/doors/chat/channel.ts'
-import { type LineService, startLineService } from '../fakes/line-service.ts'
-import type { PlatformUnderTest } from './platform.ts'
-import { waitUntil } from './wait.ts'
+import type { Author } from '../../../src/doors/chat/channel.ts'
+import { type LineService, startLineService } from '../../fakes/line-service.ts'
+import type { PlatformUnderTest } from '../platform.ts'
+import { waitUntil } from '../wait.ts'
 
 export const ADA: Author = { id: 'ada', name: 'Ada', isBot: false }
 export const BOB: Author = { id: 'bob', name: 'Bob', isBot: false }

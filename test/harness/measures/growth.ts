@@ -2,7 +2,7 @@
  * Judges how the time of a function grows with its input, in CPU time of the thread, which other programs on the machine
  * do not lengthen. The judgement is about ratios; a run that takes almost nothing is not judged.
  */
-import { type RepeatedText, toText } from '../generators/pattern-texts.ts'
+import { type RepeatedText, toText } from '../../generators/pattern-texts.ts'
 
 /** Twice the text may take this many times as long. Linear code takes twice as long, quadratic code four times. */
 const GROWTH_MAX = 3

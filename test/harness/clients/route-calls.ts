@@ -1,10 +1,10 @@
 /** Calls routes of a door whose platform gives prepared answers and remembers how it was called. */
 import type { TestContext } from 'node:test'
-import type { HttpDoorOptions } from '../../src/doors/http/http.ts'
-import type { TokenRole } from '../../src/workspaces/tokens.ts'
-import { secretOf } from '../fakes/platform/fake-platform.ts'
-import { checkAnswer } from './check-answer.ts'
-import { type DoorRequest, type DoorResponse, openDoor } from './open-door.ts'
+import type { HttpDoorOptions } from '../../../src/doors/http/http.ts'
+import type { TokenRole } from '../../../src/workspaces/tokens.ts'
+import { secretOf } from '../../fakes/platform/fake-platform.ts'
+import { checkAnswer } from '../check-answer.ts'
+import { type DoorRequest, type DoorResponse, openDoor } from '../open-door.ts'
 
 /** What each method answers; an error is thrown. */
 type Answers<Part> = {
