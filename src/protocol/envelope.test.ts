@@ -15,7 +15,7 @@ import {
   writeEnvelope,
 } from './envelope.ts'
 import type { Sender } from './request.ts'
-import { messageToV03 } from './v03.ts'
+import { messageToV03 } from './v03/v03.ts'
 
 const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value))
 const hello: Message = { messageId: 'm1', role: 'ROLE_USER', parts: [{ text: 'hello' }] }

@@ -6,7 +6,7 @@ import { part } from '../../test/generators/protocol-values.ts'
 import { MoleculeError } from '../errors.ts'
 import type { Part } from './a2a.ts'
 import { fromRequestPart, readAgentPart, readPart, toRequestPart } from './part.ts'
-import { partToV03 } from './v03-part.ts'
+import { partToV03 } from './v03/v03-part.ts'
 
 const PATH = 'params.message.parts[0]'
 

@@ -8,7 +8,7 @@ import { FILE_NAME_CHARACTERS_MAX, shownFileName } from './file-name.ts'
 import { invalidRequest } from './invalid-request.ts'
 import { isJsonObject, type JsonObject } from './json.ts'
 import type { RequestPart } from './request.ts'
-import { removeCompatKeys } from './v03-part.ts'
+import { removeCompatKeys } from './v03/v03-part.ts'
 
 /** `path` is the place of the part, for the error: `params.message.parts[0]`. */
 export function readPart(value: unknown, path: string): Part {

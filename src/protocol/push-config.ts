@@ -3,7 +3,7 @@
  * `authentication` are the caller's secrets, `signingSecret` is ours; they are stored only with the config.
  */
 import type { TraceContext } from './trace-context.ts'
-import type { V03PushConfig, V03TaskPushConfig } from './v03-types.ts'
+import type { V03PushConfig, V03TaskPushConfig } from './v03/v03-types.ts'
 
 export interface PushConfig {
   readonly taskId: string

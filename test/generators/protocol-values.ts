@@ -26,7 +26,7 @@ import type {
   V03Part,
   V03TaskState,
   V03TaskStatus,
-} from '../../src/protocol/v03-types.ts'
+} from '../../src/protocol/v03/v03-types.ts'
 
 const FINAL_V03 = ['completed', 'failed', 'canceled', 'rejected', 'input-required', 'auth-required'] as const
 const OPEN_V03 = ['submitted', 'working'] as const

@@ -6,7 +6,7 @@ import type { Outbound, OutboundRequest } from '../../client/outbound.ts'
 import { toMoleculeError } from '../../errors.ts'
 import type { StoredPush } from '../../inbox/delivery.ts'
 import type { StreamResponse, Task } from '../../protocol/a2a.ts'
-import { taskToV03 } from '../../protocol/v03.ts'
+import { taskToV03 } from '../../protocol/v03/v03.ts'
 import { SIGNATURE_HEADER, signWebhook } from './signature.ts'
 
 const WEBHOOK_TIMEOUT_MS = 15_000

@@ -12,8 +12,8 @@ import * as v03 from 'a2a-v03/server'
 import * as express03 from 'a2a-v03/server/express'
 import express from 'express'
 import type { Message as OurMessage, StreamResponse } from '../../../src/protocol/a2a.ts'
-import { eventToV03, messageFromV03 } from '../../../src/protocol/v03.ts'
-import type { V03Message } from '../../../src/protocol/v03-types.ts'
+import { eventToV03, messageFromV03 } from '../../../src/protocol/v03/v03.ts'
+import type { V03Message } from '../../../src/protocol/v03/v03-types.ts'
 import { type ReleaseControl, type RemoteTurn, runBehaviour } from './behaviour.ts'
 
 const seen = { sends: [] as unknown[], cancels: [] as string[], authorization: [] as unknown[], gets: 0 }

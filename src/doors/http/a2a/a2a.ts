@@ -18,7 +18,7 @@ import {
   parseJsonRpc,
 } from '../../../protocol/json-rpc.ts'
 import { A2A_BODY_BYTES_MAX } from '../../../protocol/schemas.ts'
-import { eventToV03 } from '../../../protocol/v03.ts'
+import { eventToV03 } from '../../../protocol/v03/v03.ts'
 import { type HttpExchange, writeAnswer } from '../server/answer.ts'
 import { A2A_JSON_VALUES_MAX, letOthersRun, readBody, requireSimple, SMALL_BODY_BYTES_MAX } from '../server/body.ts'
 import { errorAnswer, logFailure } from '../server/errors.ts'

@@ -12,7 +12,7 @@ import { idempotencyKey, type ProtocolVersion, readSend, sendOptions } from '../
 import type { A2aMethod } from '../../../protocol/json-rpc.ts'
 import { ID_CHARACTERS_MAX, parseInput, taskIdParamsSchema } from '../../../protocol/schemas.ts'
 import { readTraceContext } from '../../../protocol/trace-context.ts'
-import { taskToV03 } from '../../../protocol/v03.ts'
+import { taskToV03 } from '../../../protocol/v03/v03.ts'
 import { markRead } from '../../mark-read.ts'
 import { parentOf } from '../../parent-of.ts'
 import { REQUEST_ID_PREFIX } from '../server/answer.ts'

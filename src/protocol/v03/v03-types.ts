@@ -2,7 +2,7 @@
  * The types of A2A 0.3, for callers that still use it. `v03.ts` and `v03-part.ts` translate them to 1.0; no other code
  * uses them, except the edges of the doors.
  */
-import type { Json, Metadata } from './a2a.ts'
+import type { Json, Metadata } from '../a2a.ts'
 
 export interface V03TextPart {
   readonly kind: 'text'

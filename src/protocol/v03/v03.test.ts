@@ -10,9 +10,9 @@ import {
   v03Event,
   v03Message,
   v03Part,
-} from '../../test/generators/protocol-values.ts'
-import type { Part, TaskState } from './a2a.ts'
-import { pushConfigFromV03, pushConfigToV03 } from './push-config.ts'
+} from '../../../test/generators/protocol-values.ts'
+import type { Part, TaskState } from '../a2a.ts'
+import { pushConfigFromV03, pushConfigToV03 } from '../push-config.ts'
 import { eventFromV03, eventToV03, messageFromV03, messageToV03, taskFromV03 } from './v03.ts'
 import { partFromV03, partToV03 } from './v03-part.ts'
 import type { V03Part, V03StatusUpdate } from './v03-types.ts'

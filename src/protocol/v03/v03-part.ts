@@ -6,8 +6,8 @@
  * Invariant: `removeCompatKeys` undoes `addCompatKeys`. Keys that `addCompatKeys` would not have written are the
  * caller's own metadata and stay.
  */
-import type { Metadata, Part } from './a2a.ts'
-import { isJsonObject, jsonEqual } from './json.ts'
+import type { Metadata, Part } from '../a2a.ts'
+import { isJsonObject, jsonEqual } from '../json.ts'
 import type { V03File, V03Part } from './v03-types.ts'
 
 const WRAPPED_DATA_KEY = 'data_part_compat'

@@ -16,7 +16,7 @@ import {
   type TaskState,
   type TaskStatus,
   type TaskStatusUpdate,
-} from './a2a.ts'
+} from '../a2a.ts'
 import { partFromV03, partToV03 } from './v03-part.ts'
 import type {
   V03Artifact,
