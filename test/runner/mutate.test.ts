@@ -4,9 +4,9 @@ import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { findMutants } from '../../scripts/mutants.ts'
-import { runMutants } from '../../scripts/mutate.ts'
-import { withoutTypeErrors } from '../../scripts/mutate-types.ts'
+import { findMutants } from '../../scripts/mutate/mutants.ts'
+import { runMutants } from '../../scripts/mutate/mutate.ts'
+import { withoutTypeErrors } from '../../scripts/mutate/mutate-types.ts'
 import { temporaryDir } from '../harness/process-harness.ts'
 
 const FILE = 'src/limit.ts'

@@ -17,7 +17,8 @@ import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { parseSync } from 'oxc-parser'
-import { createRandom } from '../test/crash/random.ts'
+import { createRandom } from '../../test/crash/random.ts'
+import { findDescendants } from '../test-watch.mjs'
 import { applyMutant, findMutants, type Mutant } from './mutants.ts'
 import { copyRepository } from './mutate-copy.ts'
 import {
@@ -30,7 +31,6 @@ import {
 } from './mutate-coverage.ts'
 import { withoutTypeErrors } from './mutate-types.ts'
 import { readKill, writeKill } from './mutate-verdicts.ts'
-import { findDescendants } from './test-watch.mjs'
 
 export interface Verdict {
   readonly mutant: Mutant
@@ -196,7 +196,7 @@ async function runStep({ tests, copy, limitMs, signal, env: added }: StepOptions
   const { NODE_TEST_CONTEXT: _, ...env } = process.env
   const argv = [
     '--test-reporter=tap',
-    join(import.meta.dirname, 'unit-tests.mjs'),
+    join(import.meta.dirname, '..', 'unit-tests.mjs'),
     ...tests.map((test) => join(copy, test)),
   ]
   const child = spawn(process.execPath, argv, {
@@ -280,7 +280,7 @@ function sourcesOf(root: string, room: string): string[] {
 const formatMutant = ({ file, line, source, change }: Mutant) => `${file}:${line}\n  - ${source}\n  + ${change}`
 
 async function main(): Promise<void> {
-  const root = resolve(import.meta.dirname, '..')
+  const root = resolve(import.meta.dirname, '..', '..')
   const options = {
     sample: { type: 'string' },
     seed: { type: 'string', default: '1' },
