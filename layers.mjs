@@ -37,7 +37,7 @@ export const layerTable = {
       mayImport: [
         'src/protocol',
         // How long usage is kept.
-        'src/inbox/settle/turn-usage.ts',
+        'src/inbox/rows/turn-usage.ts',
         // The limits of a memory and of a search.
         'src/workspaces/memories.ts',
         'src/workspaces/tokens.ts',
@@ -64,7 +64,7 @@ export const layerTable = {
       mayImport: [
         'src/protocol',
         'src/store',
-        'src/inbox/admit/dedupe.ts',
+        'src/inbox/rows/dedupe.ts',
         'src/inbox/budget/budget-rows.ts',
         'src/inbox/delegate/tree.ts',
         'src/inbox/read/chat-state.ts',
@@ -173,11 +173,11 @@ export const layerTable = {
   tableReaders: {
     'src/cli/up/folder-standing.ts': ['push_configs', 'schedules', 'workspace_load'],
     'src/cli/up/lost-store.ts': ['secrets', 'workspaces'],
-    'src/inbox/delegate/delegations.ts': ['workspaces'],
+    'src/inbox/local/delegations.ts': ['workspaces'],
     'src/inbox/delegate/result-letter.ts': ['workspaces'],
     'src/inbox/delegate/tree.ts': ['workspaces'],
     'src/inbox/deliver/push-configs.ts': ['tokens'],
-    'src/inbox/lease/workspace-queues.ts': ['sessions'],
+    'src/inbox/local/workspace-queues.ts': ['sessions'],
     'src/inbox/read/why-waiting.ts': ['presence'],
     'src/inbox/upkeep/retention.ts': ['sessions'],
     'src/workspaces/card-facts.ts': [

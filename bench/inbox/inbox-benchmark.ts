@@ -5,7 +5,7 @@
  */
 import { systemClock } from '../../src/clock.ts'
 import { workspaceId } from '../../src/ids.ts'
-import { createLocalInbox } from '../../src/inbox/local-inbox.ts'
+import { createLocalInbox } from '../../src/inbox/local/local-inbox.ts'
 import type { Letter } from '../../src/inbox/reception.ts'
 import type { Directive, Outcome } from '../../src/inbox/worker.ts'
 import { silentLog } from '../../src/log.ts'

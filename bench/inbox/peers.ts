@@ -3,8 +3,8 @@
  * queue on PostgreSQL, which sends, fetches and completes a job.
  */
 import { PgBoss } from 'pg-boss'
-import { claimReady } from '../../src/inbox/lease/claim.ts'
-import { settle } from '../../src/inbox/settle/settle.ts'
+import { claimReady } from '../../src/inbox/commands/claim.ts'
+import { settle } from '../../src/inbox/commands/settle.ts'
 import type { Store } from '../../src/store/store.ts'
 import { keepSession } from '../../src/workspaces/sessions.ts'
 import { CALLERS, DONE, HOST, inParallel } from './inbox-benchmark.ts'

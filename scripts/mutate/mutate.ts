@@ -3,8 +3,8 @@
  * notices survives: a test is missing, or the change makes no difference and is accepted in `test/accepted-mutants.json`.
  *
  *   npm run test:mutate -- --sample 60 --seed 1 --room inbox
- *   npm run test:mutate -- --at src/inbox/lease/claim.ts:71
- *   npm run test:mutate -- --at src/inbox/lease/claim.ts --test test/contracts/sqlite.test.ts
+ *   npm run test:mutate -- --at src/inbox/commands/claim.ts:71
+ *   npm run test:mutate -- --at src/inbox/commands/claim.ts --test test/contracts/sqlite.test.ts
  *
  * It first leaves out what does not compile (`mutate-types.ts`) and measures which tests run which part of the source
  * (`mutate-coverage.ts`): some ten minutes for the first time. A kill is kept for the next run (`mutate-verdicts.ts`).

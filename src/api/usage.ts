@@ -3,7 +3,7 @@
  * 0. With it the overview of all workspaces.
  */
 import { z } from 'zod'
-import { USAGE_DAYS_MAX } from '../inbox/settle/turn-usage.ts'
+import { USAGE_DAYS_MAX } from '../inbox/rows/turn-usage.ts'
 import { endpoint } from './endpoint.ts'
 
 /** Workspaces of one page of the overview: some 20,000 rows are read for them at most. */

@@ -5,9 +5,9 @@
  */
 import type { ApiAnswer } from '../api/api.ts'
 import { MoleculeError } from '../errors.ts'
-import { dedupeRange } from '../inbox/admit/dedupe.ts'
 import { budgetsOfMessage } from '../inbox/budget/budget-rows.ts'
 import { coversPrincipal } from '../inbox/read/principals.ts'
+import { dedupeRange } from '../inbox/rows/dedupe.ts'
 import type { LogItem } from '../inbox/rows/log.ts'
 import type { StatusMessage } from '../inbox/rows/status-message.ts'
 import { laterMessagesOfTask } from '../inbox/rows/task-messages.ts'

@@ -5,7 +5,7 @@
  * same twice in one attempt gets two tasks. What an earlier attempt read, this one has not (`mark-read.ts`).
  */
 import { runStatement, sql, type Transaction } from '../../store/store.ts'
-import type { PreparedLetter } from '../admit/letter-rows.ts'
+import type { PreparedLetter } from '../commands/letter-rows.ts'
 import type { Admitted } from '../reception.ts'
 import { meetChild, meetChildByKey } from '../rows/message-updates.ts'
 import type { Ancestry } from './ancestry.ts'

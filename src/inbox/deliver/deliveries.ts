@@ -5,10 +5,10 @@
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { withinPage } from '../../store/page-budget.ts'
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
-import type { InboxContext } from '../context.ts'
 import type { Deliveries, Delivery, DeliveryBody, DeliveryDecision, DeliveryPart, DeliveryResult } from '../delivery.ts'
+import type { InboxContext } from '../local/context.ts'
+import type { DeliveryHints } from '../local/delivery-hints.ts'
 import { recordChange } from '../rows/log.ts'
-import type { DeliveryHints } from './delivery-hints.ts'
 import { isGivenUp, retryDelayMs } from './retry-schedule.ts'
 
 /** The oldest are listed, within the bytes of a page; later ones appear as these are resolved. */

@@ -1,11 +1,11 @@
 /** Expiry: a message that no worker began in time becomes a dead letter, so that no sender waits for ever. */
 import { sql, type Transaction, together } from '../../store/store.ts'
+import { failTask } from '../commands/fail-task.ts'
 import { refreshReadiness } from '../rows/conversation.ts'
 import { lockWorkspace } from '../rows/lock-workspace.ts'
 import { recordChange } from '../rows/log.ts'
 import { IS_RUNNING, inStates } from '../rows/message.ts'
 import { messagesOfTask } from '../rows/task-messages.ts'
-import { failTask } from '../settle/fail-task.ts'
 
 /** Messages expired in one sweep; the next sweep expires the rest. */
 const EXPIRED_MAX = 100

@@ -12,7 +12,7 @@ import { inStates } from '../rows/message.ts'
 import { deleteMessagesOf } from '../rows/message-updates.ts'
 import { IS_FINAL } from '../rows/task.ts'
 import { laterMessagesOfTask } from '../rows/task-messages.ts'
-import { USAGE_PRUNED } from '../settle/turn-usage.ts'
+import { USAGE_PRUNED } from '../rows/turn-usage.ts'
 
 /** Rows deleted in one transaction. */
 const SLICE_ROWS_MAX = 100

@@ -3,7 +3,7 @@
  * worker that takes every directive. A node can crash, come back, and have its worker leave and join. Nothing happens
  * by itself: after a step, `quiet` resolves when everything that the step caused is done.
  */
-import { createLocalInbox, type LocalInbox } from '../../../src/inbox/local-inbox.ts'
+import { createLocalInbox, type LocalInbox } from '../../../src/inbox/local/local-inbox.ts'
 import type { Directive } from '../../../src/inbox/worker.ts'
 import { silentLog } from '../../../src/log.ts'
 import { type Store, sql, type Value } from '../../../src/store/store.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
-import type { LocalInbox } from '../../../src/inbox/local-inbox.ts'
+import type { LocalInbox } from '../../../src/inbox/local/local-inbox.ts'
 import { type Lease, leaseId } from '../../../src/inbox/worker.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { letterTo } from '../../fakes/letters.ts'

@@ -1,7 +1,7 @@
 /** The results of delegations: which of them the conversation of the parent gets as a message, and when. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { settle } from '../../../src/inbox/settle/settle.ts'
+import { settle } from '../../../src/inbox/commands/settle.ts'
 import type { Lease, Outcome } from '../../../src/inbox/worker.ts'
 import type { Task } from '../../../src/protocol/a2a.ts'
 import type { Transaction } from '../../../src/store/store.ts'

@@ -1,5 +1,5 @@
 /** More processes on the store of the contract: on a clock that the test moves, with writes that fail or wait. */
-import type { LocalInbox } from '../../../src/inbox/local-inbox.ts'
+import type { LocalInbox } from '../../../src/inbox/local/local-inbox.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { type ManualClock, manualClock } from '../../fakes/manual-clock.ts'
 import { waitUntil } from '../../harness/wait.ts'

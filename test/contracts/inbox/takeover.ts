@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MoleculeError } from '../../../src/errors.ts'
-import type { LocalInbox } from '../../../src/inbox/local-inbox.ts'
+import type { LocalInbox } from '../../../src/inbox/local/local-inbox.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { type ManualClock, manualClock } from '../../fakes/manual-clock.ts'

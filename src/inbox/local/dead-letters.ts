@@ -8,9 +8,7 @@ import { ulid } from '../../ids.ts'
 import { restoreEnvelope } from '../../protocol/envelope.ts'
 import { readTimeCursor, type TimeCursor, withinPage, writeTimeCursor } from '../../store/page-budget.ts'
 import { runStatement, sql, type Transaction, together } from '../../store/store.ts'
-import type { InboxContext } from '../context.ts'
 import type { DeadLetter, DeadLetters, OwnersPage } from '../owners.ts'
-import { addNote } from '../read/activity.ts'
 import { addNextMessage } from '../rows/conversation.ts'
 import { lockWorkspace } from '../rows/lock-workspace.ts'
 import { recordChange } from '../rows/log.ts'
@@ -18,6 +16,8 @@ import { inStates, insertReplay, type MessageState } from '../rows/message.ts'
 import { discardDeadLetter, markReplayed } from '../rows/message-updates.ts'
 import type { StatusMessage } from '../rows/status-message.ts'
 import { insertTask } from '../rows/task.ts'
+import { addNote } from './activity.ts'
+import type { InboxContext } from './context.ts'
 
 /** Rows of a page. */
 const LIST_MAX = 200

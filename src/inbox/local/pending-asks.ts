@@ -6,16 +6,16 @@
 import { MoleculeError } from '../../errors.ts'
 import { readTimeCursor, withinPage, writeTimeCursor } from '../../store/page-budget.ts'
 import { sql, type Transaction, together } from '../../store/store.ts'
-import type { InboxContext } from '../context.ts'
+import { askIdOf, closeAsk, findOpenAsk, findOpenAsksFor, type OpenAsk, parseAskId } from '../commands/ask.ts'
 import type { Answerer, AskDecision, OwnersPage, PendingAsk, PendingAsks, Rule, RuleChoice } from '../owners.ts'
 import { type AskKey, type AskState, askStateOf, inAskStates } from '../rows/ask.ts'
 import { lockWorkspace } from '../rows/lock-workspace.ts'
 import { recordChange } from '../rows/log.ts'
 import { inStates } from '../rows/message.ts'
+import { choiceOf, coversUse, ruleChoices } from '../rules/rule-pattern.ts'
+import { answererOfRule, findRule, insertRule } from '../rules/rules.ts'
 import type { Directive } from '../worker.ts'
-import { askIdOf, closeAsk, findOpenAsk, findOpenAsksFor, type OpenAsk, parseAskId } from './ask.ts'
-import { choiceOf, coversUse, ruleChoices } from './rule-pattern.ts'
-import { answererOfRule, findRule, insertRule } from './rules.ts'
+import type { InboxContext } from './context.ts'
 
 /** Rows of a page. */
 const LISTED_MAX = 500

@@ -7,8 +7,6 @@
  */
 import type { Part, TaskState } from '../../protocol/a2a.ts'
 import { runStatement, sql, type Transaction, together } from '../../store/store.ts'
-import type { WorkerDirective } from '../lease/directives.ts'
-import { lockHeldTurn, type SuspendOutput, suspend, takeSlotBack } from '../lease/suspend.ts'
 import type { Answerer, AskDecision, Rule } from '../owners.ts'
 import {
   type AskKey,
@@ -26,8 +24,10 @@ import { type LogItem, recordChange } from '../rows/log.ts'
 import { inStates, requeueAnswers } from '../rows/message.ts'
 import { markAsked } from '../rows/message-updates.ts'
 import { setTaskState } from '../rows/task.ts'
+import { answererOfRule, useRule } from '../rules/rules.ts'
 import { type Ask, type LeaseKey, type LeaseStanding, leaseId } from '../worker.ts'
-import { answererOfRule, useRule } from './rules.ts'
+import type { WorkerDirective } from './directives.ts'
+import { lockHeldTurn, type SuspendOutput, suspend, takeSlotBack } from './suspend.ts'
 
 /** Asks denied in one sweep; the next sweep denies the rest. */
 const EXPIRED_MAX = 100

@@ -2,8 +2,7 @@
 import type { MessageContent, Part, TaskState } from '../../protocol/a2a.ts'
 import { type StoredReply, writeReply } from '../../protocol/stored-reply.ts'
 import { runStatement, type Statement, type Transaction } from '../../store/store.ts'
-import { voidAsks } from '../ask/ask.ts'
-import type { KeepSession } from '../context.ts'
+import type { KeepSession } from '../local/context.ts'
 import { voidOpenAsks } from '../rows/ask.ts'
 import { type AddressedMessage, deliveryStatements } from '../rows/delivery.ts'
 import type { LogItem } from '../rows/log.ts'
@@ -12,6 +11,7 @@ import { countFailure } from '../rows/message-updates.ts'
 import { retryStatus, type StatusMessage, statusMessageOf, withoutDetail } from '../rows/status-message.ts'
 import { setTaskState, type TaskResult } from '../rows/task.ts'
 import type { LeaseKey, NumberedEvents, Outcome } from '../worker.ts'
+import { voidAsks } from './ask.ts'
 import { failTask } from './fail-task.ts'
 
 export interface SettleInput {

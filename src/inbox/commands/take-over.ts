@@ -7,7 +7,7 @@ import { lockWorkspace } from '../rows/lock-workspace.ts'
 import { recordChange } from '../rows/log.ts'
 import { IS_RUNNING, inStates, type MessageState } from '../rows/message.ts'
 import { type Claim, claimHead, type HeadRow, selectHead } from './claim.ts'
-import { freeLost, LOST_COLUMNS, type LostMessage, recordLoss } from './lost-turn.ts'
+import { freeLost, LOST_COLUMNS, type LostMessage, recordLoss } from './lose.ts'
 
 /** Leases taken over in one sweep; the next sweep takes the rest. */
 const LAPSED_MAX = 50

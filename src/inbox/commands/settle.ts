@@ -4,16 +4,16 @@
  * takeover is kept in the log and never becomes a second reply.
  */
 import { statement, type Transaction, together } from '../../store/store.ts'
-import { type Claim, claimHead, type HeadRow, type NextClaim, selectOldest } from '../lease/claim.ts'
 import { freeConversation } from '../rows/conversation.ts'
 import { type LogItem, recordChange } from '../rows/log.ts'
 import { isRunning } from '../rows/message.ts'
 import { setTaskResult, type TaskResult } from '../rows/task.ts'
 import { laterMessagesOfTask, messagesOfTask } from '../rows/task-messages.ts'
+import { usageRows } from '../rows/turn-usage.ts'
 import type { LeaseKey, Outcome } from '../worker.ts'
 import { unseenItems } from './append.ts'
+import { type Claim, claimHead, type HeadRow, type NextClaim, selectOldest } from './claim.ts'
 import { type HeldMessage, type RecordedOutcome, recordOutcome, type SettleInput } from './record-outcome.ts'
-import { usageRows } from './turn-usage.ts'
 
 export interface SettleOutput {
   readonly answer: 'settled' | 'stale'

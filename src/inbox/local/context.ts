@@ -1,11 +1,11 @@
 /** Dependencies shared by the door side and the worker side of the local inbox. Private to `src/inbox`. */
-import type { Clock } from '../clock.ts'
-import type { Log } from '../log.ts'
-import type { Statement, Store } from '../store/store.ts'
-import type { WorkerQueues } from './lease/worker-queues.ts'
-import type { Watchers } from './read/watchers.ts'
-import type { TaskResult } from './rows/task.ts'
-import type { Checkpoint, LeaseKey } from './worker.ts'
+import type { Clock } from '../../clock.ts'
+import type { Log } from '../../log.ts'
+import type { Statement, Store } from '../../store/store.ts'
+import type { TaskResult } from '../rows/task.ts'
+import type { Checkpoint, LeaseKey } from '../worker.ts'
+import type { Watchers } from './watchers.ts'
+import type { WorkerQueues } from './worker-queues.ts'
 
 /** Keeps the session token of a turn, or drops a lost one. Injected, because session rows belong to `src/sessions`. */
 export type KeepSession = (key: LeaseKey, token: string | undefined) => Statement

@@ -7,14 +7,14 @@
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { sql, together } from '../../store/store.ts'
 import { createKeyedQueue } from '../../wait.ts'
-import type { Admission } from '../admit/admit.ts'
-import type { InboxContext } from '../context.ts'
+import type { Admission } from '../commands/admit.ts'
+import { type Ancestry, findParent, toChild, toOrphan } from '../delegate/ancestry.ts'
 import type { DelegatingConversation, Letter } from '../reception.ts'
 import { lockWorkspace } from '../rows/lock-workspace.ts'
 import { recordChange } from '../rows/log.ts'
 import { markParent } from '../rows/message-updates.ts'
 import { type Inbox, type LeaseKey, leaseId } from '../worker.ts'
-import { type Ancestry, findParent, toChild, toOrphan } from './ancestry.ts'
+import type { InboxContext } from './context.ts'
 
 /** A turn may wait again after this time, when too many turns of its workspace wait now. */
 const WAIT_RETRY_AFTER_MS = 5000

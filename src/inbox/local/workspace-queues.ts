@@ -5,7 +5,8 @@
  */
 import { MoleculeError } from '../../errors.ts'
 import { runStatement, sql, statement, type Transaction, together } from '../../store/store.ts'
-import type { InboxContext } from '../context.ts'
+import { type CanceledTask, cancel } from '../commands/cancel.ts'
+import { failTask } from '../commands/fail-task.ts'
 import type { WorkspaceQueues } from '../queues.ts'
 import { voidOpenAsksOf } from '../rows/ask.ts'
 import { refreshReadiness, voidLeasesOf } from '../rows/conversation.ts'
@@ -16,9 +17,8 @@ import { cancelRunningOf, cancelWaitingOf, IS_RUNNING, inStates } from '../rows/
 import { discardDeadLettersOf, wakeMessagesOf } from '../rows/message-updates.ts'
 import { IS_OPEN } from '../rows/task.ts'
 import { messagesOfTask } from '../rows/task-messages.ts'
-import { type CanceledTask, cancel } from '../settle/cancel.ts'
-import { failTask } from '../settle/fail-task.ts'
 import type { Failure, LeaseKey } from '../worker.ts'
+import type { InboxContext } from './context.ts'
 
 /** `lookForWork` finds workers for the messages of a resumed queue. */
 export function createWorkspaceQueues(context: InboxContext, lookForWork: () => void): WorkspaceQueues {

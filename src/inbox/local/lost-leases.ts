@@ -3,9 +3,10 @@
  * alive, so no takeover happens, and it does not know of the lease, so it never settles. A lease that is missing from
  * `held` in two sweeps is released: by then every answer that was on its way has arrived.
  */
-import type { InboxContext } from '../context.ts'
+
 import { findLeasesOf } from '../rows/lease.ts'
 import { type LeaseKey, leaseId } from '../worker.ts'
+import type { InboxContext } from './context.ts'
 
 export type ReleaseLease = (key: LeaseKey) => void
 

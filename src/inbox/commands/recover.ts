@@ -5,7 +5,7 @@
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
 import { lockWorkspace } from '../rows/lock-workspace.ts'
 import { IS_RUNNING } from '../rows/message.ts'
-import { freeLost, LOST_COLUMNS, type LostMessage, recordLoss } from './lost-turn.ts'
+import { freeLost, LOST_COLUMNS, type LostMessage, recordLoss } from './lose.ts'
 
 /** Voids the leases of every worker of this host; returns how many turns were lost. */
 export function* recoverLeases(host: string): Transaction<number> {

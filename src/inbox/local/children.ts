@@ -7,14 +7,14 @@
  */
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { runStatement, sql, type Transaction } from '../../store/store.ts'
-import type { InboxContext } from '../context.ts'
+import { cancel } from '../commands/cancel.ts'
+import type { Ancestry } from '../delegate/ancestry.ts'
+import { readResult } from '../delegate/result-letter.ts'
 import type { Letter } from '../reception.ts'
 import { IS_GIVEN_UP, inStates } from '../rows/message.ts'
 import { closeChild } from '../rows/message-updates.ts'
 import { messagesOfTask } from '../rows/task-messages.ts'
-import { cancel } from '../settle/cancel.ts'
-import type { Ancestry } from './ancestry.ts'
-import { readResult } from './result-letter.ts'
+import type { InboxContext } from './context.ts'
 
 /** Children of each kind handled in one pass; the next pass handles the rest. */
 const CHILDREN_MAX = 100

@@ -2,8 +2,8 @@
 import { MoleculeError } from '../../errors.ts'
 import { sql, type Transaction } from '../../store/store.ts'
 import type { Activity, ActivityNote } from '../activity.ts'
-import type { InboxContext } from '../context.ts'
 import type { LogItem } from '../rows/log.ts'
+import type { InboxContext } from './context.ts'
 import { listenForChanges, RECHECK_MS } from './watchers.ts'
 
 export function createActivity(context: InboxContext): Activity {

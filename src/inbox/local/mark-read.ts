@@ -6,9 +6,9 @@
 import { toMoleculeError } from '../../errors.ts'
 import { isFinal, isInterrupted, type Task } from '../../protocol/a2a.ts'
 import { runStatement } from '../../store/store.ts'
-import type { InboxContext } from '../context.ts'
 import type { ForgetRead } from '../reception.ts'
 import { findUnread, markRead as markChildRead, markUnread } from '../rows/message-updates.ts'
+import type { InboxContext } from './context.ts'
 
 /** Changes nothing for any other reader. A failure only sends the result again, so the read itself goes on. */
 export async function markRead(context: InboxContext, task: Task, reader: string): Promise<ForgetRead | undefined> {

@@ -3,12 +3,12 @@ import { isInterrupted, type TaskState } from '../../protocol/a2a.ts'
 import { type Statement, statement } from '../../store/store.ts'
 import type { Ancestry } from '../delegate/ancestry.ts'
 import { putStatement } from '../deliver/push-configs.ts'
-import type { Claimant } from '../lease/claim.ts'
 import type { Letter } from '../reception.ts'
 import { addLeasedMessage, addMessage, insertConversation } from '../rows/conversation.ts'
 import { EXPIRY_MS, type NewMessage } from '../rows/message.ts'
 import { insertTask, setTaskState } from '../rows/task.ts'
 import type { Lease } from '../worker.ts'
+import type { Claimant } from './claim.ts'
 
 /** A letter with everything computed that needs no database: the transaction is short and may run twice. */
 export interface PreparedLetter {

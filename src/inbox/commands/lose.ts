@@ -4,13 +4,13 @@
  * it.
  */
 import { runStatement, type Transaction, together } from '../../store/store.ts'
-import { voidAsks } from '../ask/ask.ts'
 import { voidOpenAsks } from '../rows/ask.ts'
 import { freeConversation } from '../rows/conversation.ts'
 import { type LogItem, recordChange } from '../rows/log.ts'
 import { closeLostStopped, type MessageState, returnLost, returnUnbegun } from '../rows/message.ts'
 import { countLoss } from '../rows/message-updates.ts'
-import { failTask } from '../settle/fail-task.ts'
+import { voidAsks } from './ask.ts'
+import { failTask } from './fail-task.ts'
 
 /** A message with this many losses is a dead letter: the message itself probably kills its workers. */
 const LOSSES_MAX = 5

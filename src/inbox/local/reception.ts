@@ -5,24 +5,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isFinal, isInterrupted, type Message, type Task, type TaskState } from '../../protocol/a2a.ts'
 import { sql, type Transaction } from '../../store/store.ts'
-import { type Admission, admit, isLargeLetter, prepareLargeLetter, prepareLetter } from '../admit/admit.ts'
-import { dedupeOf } from '../admit/dedupe.ts'
-import type { PreparedLetter } from '../admit/letter-rows.ts'
-import type { InboxContext } from '../context.ts'
+import { type Admission, admit, isLargeLetter, prepareLargeLetter, prepareLetter } from '../commands/admit.ts'
+import { cancel } from '../commands/cancel.ts'
+import type { PreparedLetter } from '../commands/letter-rows.ts'
 import type { Ancestry } from '../delegate/ancestry.ts'
-import type { Children } from '../delegate/children.ts'
-import type { Delegations } from '../delegate/delegations.ts'
-import { markRead } from '../delegate/mark-read.ts'
-import type { FollowOptions, Letter, LogEntry, Reception } from '../reception.ts'
-import { IS_RUNNING } from '../rows/message.ts'
-import type { StatusMessage } from '../rows/status-message.ts'
-import type { TaskResult } from '../rows/task.ts'
-import { messagesOfTask } from '../rows/task-messages.ts'
-import { cancel } from '../settle/cancel.ts'
-import type { Directive } from '../worker.ts'
-import { readLog } from './event-log.ts'
-import { createLogWire, readStreamedReply, type StreamedReply, toWholeReplies } from './log-wire.ts'
-import { listTasks } from './task-list.ts'
+import { readLog } from '../read/event-log.ts'
+import { createLogWire, readStreamedReply, type StreamedReply, toWholeReplies } from '../read/log-wire.ts'
+import { listTasks } from '../read/task-list.ts'
 import {
   findTask,
   readArtifact,
@@ -32,9 +21,20 @@ import {
   showTask,
   taskNotFound,
   toTask,
-} from './tasks.ts'
+} from '../read/tasks.ts'
+import { whyStopped } from '../read/why-waiting.ts'
+import type { FollowOptions, Letter, LogEntry, Reception } from '../reception.ts'
+import { dedupeOf } from '../rows/dedupe.ts'
+import { IS_RUNNING } from '../rows/message.ts'
+import type { StatusMessage } from '../rows/status-message.ts'
+import type { TaskResult } from '../rows/task.ts'
+import { messagesOfTask } from '../rows/task-messages.ts'
+import type { Directive } from '../worker.ts'
+import type { Children } from './children.ts'
+import type { InboxContext } from './context.ts'
+import type { Delegations } from './delegations.ts'
+import { markRead } from './mark-read.ts'
 import { type ChangeListener, listenForChanges, RECHECK_MS } from './watchers.ts'
-import { whyStopped } from './why-waiting.ts'
 
 /** How reception reaches workers: a lease made on admission, and work that a cancel freed. */
 export interface ReceptionOptions {

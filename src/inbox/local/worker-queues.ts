@@ -3,7 +3,7 @@
  * already committed, and a lease that is still in the queue when its worker leaves is released.
  */
 import { createWaitQueue, type WaitQueue } from '../../wait.ts'
-import type { ReadyWorkers } from '../admit/admit.ts'
+import type { ReadyWorkers } from '../commands/admit.ts'
 import type { Directive, Worker } from '../worker.ts'
 
 /** How many leases a bridge can hold at a time, and the ids of those it holds. */

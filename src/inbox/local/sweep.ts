@@ -4,18 +4,18 @@
  * certain.
  */
 import { toMoleculeError } from '../../errors.ts'
-import { denyAsk, findTimedOutAsks } from '../ask/ask.ts'
-import type { InboxContext } from '../context.ts'
-import { CLAIMS_MAX, type Claim, claimReady, findClaimableWorkspaces } from '../lease/claim.ts'
-import { findDirectives } from '../lease/directives.ts'
-import { createLostLeaseCheck, type ReleaseLease } from '../lease/lost-leases.ts'
-import { findLapsed, freeLapsed, type LapsedLease, takeLapsed } from '../lease/takeover.ts'
-import type { WorkerQueue } from '../lease/worker-queues.ts'
+import { denyAsk, findTimedOutAsks } from '../commands/ask.ts'
+import { CLAIMS_MAX, type Claim, claimReady, findClaimableWorkspaces } from '../commands/claim.ts'
+import { findDirectives } from '../commands/directives.ts'
+import { findLapsed, freeLapsed, type LapsedLease, takeLapsed } from '../commands/take-over.ts'
 import { LEASE_MS } from '../rows/conversation.ts'
+import { expire, findExpired } from '../upkeep/expire.ts'
+import { prune, RETENTION } from '../upkeep/retention.ts'
+import { markWaitingTime } from '../upkeep/waiting-time.ts'
 import type { Directive } from '../worker.ts'
-import { expire, findExpired } from './expire.ts'
-import { prune, RETENTION } from './retention.ts'
-import { markWaitingTime } from './waiting-time.ts'
+import type { InboxContext } from './context.ts'
+import { createLostLeaseCheck, type ReleaseLease } from './lost-leases.ts'
+import type { WorkerQueue } from './worker-queues.ts'
 
 /** A missed wake-up delays work by this much at most. */
 const SWEEP_MS = 5000

@@ -4,12 +4,13 @@
  */
 import { toMoleculeError } from '../../errors.ts'
 import type { Transaction } from '../../store/store.ts'
-import { type AskOutput, ask } from '../ask/ask.ts'
-import type { InboxContext } from '../context.ts'
-import { append, begin, extend } from '../settle/append.ts'
-import { maskAsk, maskEvents, maskSettle } from '../settle/mask-turn.ts'
-import type { SettleInput } from '../settle/record-outcome.ts'
-import { type SettleOutput, settle } from '../settle/settle.ts'
+import { append, begin, extend } from '../commands/append.ts'
+import { type AskOutput, ask } from '../commands/ask.ts'
+import type { NextClaim } from '../commands/claim.ts'
+import { maskAsk, maskEvents, maskSettle } from '../commands/mask-turn.ts'
+import type { SettleInput } from '../commands/record-outcome.ts'
+import { type SettleOutput, settle } from '../commands/settle.ts'
+import { resume, suspend } from '../commands/suspend.ts'
 import {
   type Directive,
   type Inbox,
@@ -19,8 +20,7 @@ import {
   type RenewedStanding,
   type Worker,
 } from '../worker.ts'
-import type { NextClaim } from './claim.ts'
-import { resume, suspend } from './suspend.ts'
+import type { InboxContext } from './context.ts'
 import type { WorkerQueue } from './worker-queues.ts'
 
 export interface WorkerInbox extends Inbox {
