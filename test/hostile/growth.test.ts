@@ -18,7 +18,7 @@ import { failedCallIn } from '../../src/backends/opencode/parse.ts'
 import { createMarkdownWriter } from '../../src/cli/chat/markdown.ts'
 import { droppedPaths } from '../../src/cli/files/dropped-paths.ts'
 
-import { tablesAsCode } from '../../src/doors/chat/markdown-tables.ts'
+import { tablesAsCode } from '../../src/doors/chat/markdown/markdown-tables.ts'
 import { renderDiscord } from '../../src/doors/discord/discord-markdown.ts'
 import { publicReason } from '../../src/doors/public-reason.ts'
 import { renderTelegram } from '../../src/doors/telegram/telegram-html.ts'

@@ -2,9 +2,9 @@
  * Markdown as Discord shows it. Discord knows one kind of fence, and it opens a code block at every ``` even inside a line;
  * it shows no tables, no images and no headings below the third level.
  */
-import { type MarkdownBlock, readBlocks, withoutIndent } from '../chat/markdown-blocks.ts'
-import { splitMarkdown } from '../chat/markdown-split.ts'
-import { tablesAsCode, withoutFenceMarks } from '../chat/markdown-tables.ts'
+import { type MarkdownBlock, readBlocks, withoutIndent } from '../chat/markdown/markdown-blocks.ts'
+import { splitMarkdown } from '../chat/markdown/markdown-split.ts'
+import { tablesAsCode, withoutFenceMarks } from '../chat/markdown/markdown-tables.ts'
 
 export const DISCORD_TEXT_CHARS_MAX = 2000
 

@@ -15,7 +15,7 @@ import type {
   IncomingMessage,
   SendResult,
 } from '../chat/channel.ts'
-import { splitMarkdown } from '../chat/markdown-split.ts'
+import { splitMarkdown } from '../chat/markdown/markdown-split.ts'
 import { dial, type Line, type Link, parseLine, unreachable } from './line-link.ts'
 
 const REQUEST_MS = 30_000

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { parseTelegramHtml } from '../../../test/fakes/telegram/html.ts'
 import { arbitraryMarkdown } from '../../../test/generators/markdown.ts'
-import { splitMarkdown } from '../chat/markdown-split.ts'
+import { splitMarkdown } from '../chat/markdown/markdown-split.ts'
 import { renderTelegram, TELEGRAM_TEXT_CHARS_MAX, toTelegramHtml } from './telegram-html.ts'
 
 const RUNS = 200

@@ -5,9 +5,9 @@
  * Invariant: the visible text is not longer than the Markdown.
  */
 import { parseInline, type Token, type Tokens } from '../../markdown.ts'
-import { type MarkdownBlock, readBlocks, withoutIndent } from '../chat/markdown-blocks.ts'
-import { splitMarkdown } from '../chat/markdown-split.ts'
-import { tablesAsCode } from '../chat/markdown-tables.ts'
+import { type MarkdownBlock, readBlocks, withoutIndent } from '../chat/markdown/markdown-blocks.ts'
+import { splitMarkdown } from '../chat/markdown/markdown-split.ts'
+import { tablesAsCode } from '../chat/markdown/markdown-tables.ts'
 
 /** The service counts the visible text. */
 export const TELEGRAM_TEXT_CHARS_MAX = 4096

@@ -3,20 +3,20 @@
  * a command, or admitted to a workspace. Invariant: each message is admitted once, under its id, and a message of a person
  * who is not let in runs nothing.
  */
-import { MoleculeError, toMoleculeError } from '../../errors.ts'
-import type { Part } from '../../protocol/a2a.ts'
-import { envelopeOf } from '../../protocol/envelope.ts'
-import { judgePerson, mayInChat } from './access.ts'
-import type { Author, ButtonPress, CommandCall, IncomingMessage, Place } from './channel.ts'
-import { answeringWorkspace, type SessionContext } from './chat-context.ts'
+import { MoleculeError, toMoleculeError } from '../../../errors.ts'
+import type { Part } from '../../../protocol/a2a.ts'
+import { envelopeOf } from '../../../protocol/envelope.ts'
+import { judgePerson, mayInChat } from '../access.ts'
+import type { Author, ButtonPress, CommandCall, IncomingMessage, Place } from '../channel.ts'
+import { answeringWorkspace, type SessionContext } from '../chat-context.ts'
+import type { Prompts } from '../prompts/prompts.ts'
+import type { TaskFollower } from '../send/follow.ts'
+import { chatPrincipal } from '../store/channels.ts'
+import type { ChatMessageKey, KnownPlace } from '../store/chat-log.ts'
 import type { Commands } from './commands.ts'
 import { createFailingMessages } from './failing-messages.ts'
 import { createFloodLimit, type FloodLimit } from './flood-limit.ts'
-import type { TaskFollower } from './follow.ts'
 import { createMissedMessages } from './missed-messages.ts'
-import type { Prompts } from './prompts.ts'
-import { chatPrincipal } from './store/channels.ts'
-import type { ChatMessageKey, KnownPlace } from './store/chat-log.ts'
 
 export interface Receiver {
   message(message: IncomingMessage): Promise<void>

@@ -1,12 +1,12 @@
 /** The commands of a chat: /new, /stop, /status, /where, /model, /agents, /bind. Each answers with one text. */
-import { type Action, requireChatAccess } from '../../api/who-may.ts'
-import { MoleculeError, toMoleculeError } from '../../errors.ts'
-import { isFinal } from '../../protocol/a2a.ts'
-import type { Workspace } from '../../workspaces/workspace.ts'
-import { publicReason } from '../public-reason.ts'
-import { chatRoleOf, type Standing } from './access.ts'
-import type { Author, ChannelConnectOptions, Place } from './channel.ts'
-import { answeringWorkspace, type SessionContext } from './chat-context.ts'
+import { type Action, requireChatAccess } from '../../../api/who-may.ts'
+import { MoleculeError, toMoleculeError } from '../../../errors.ts'
+import { isFinal } from '../../../protocol/a2a.ts'
+import type { Workspace } from '../../../workspaces/workspace.ts'
+import { publicReason } from '../../public-reason.ts'
+import { chatRoleOf, type Standing } from '../access.ts'
+import type { Author, ChannelConnectOptions, Place } from '../channel.ts'
+import { answeringWorkspace, type SessionContext } from '../chat-context.ts'
 
 export interface CommandInput {
   readonly place: Place

@@ -1,7 +1,7 @@
 /** Names the messages that were too old to be answered when the bot came back: one line for each place. */
-import { shorten } from '../../truncate.ts'
-import type { IncomingMessage } from './channel.ts'
-import type { SessionContext } from './chat-context.ts'
+import { shorten } from '../../../truncate.ts'
+import type { IncomingMessage } from '../channel.ts'
+import type { SessionContext } from '../chat-context.ts'
 
 /** Messages that arrive together are named together: the line is sent when this time passed without a further one. */
 const QUIET_MS = 1000

@@ -3,16 +3,16 @@
  * exactly one use of a tool; only owners may press, and an answer counts once. Invariant: a button of an ask that is over
  * changes nothing and says so. What a press says is text from outside: only the stored prompt tells what it is about.
  */
-import { toMoleculeError } from '../../errors.ts'
-import type { PendingAsk } from '../../inbox/owners.ts'
-import { printable, printableName } from '../../printable.ts'
-import { judgePerson, mayInChat } from './access.ts'
+import { toMoleculeError } from '../../../errors.ts'
+import type { PendingAsk } from '../../../inbox/owners.ts'
+import { printable, printableName } from '../../../printable.ts'
+import { judgePerson, mayInChat } from '../access.ts'
+import type { ButtonPress, ChatButton, Place } from '../channel.ts'
+import { answeringWorkspace, type SessionContext } from '../chat-context.ts'
+import { chatPrincipal } from '../store/channels.ts'
+import type { HandledMessage, Prompt } from '../store/chat-log.ts'
 import { BUDGET_CHOICES, createBudgetPrompts } from './budget-prompts.ts'
-import type { ButtonPress, ChatButton, Place } from './channel.ts'
-import { answeringWorkspace, type SessionContext } from './chat-context.ts'
 import { createPromptPosts, type PromptPosts } from './prompt-posts.ts'
-import { chatPrincipal } from './store/channels.ts'
-import type { HandledMessage, Prompt } from './store/chat-log.ts'
 
 export interface Prompts {
   /** Shows the open permission asks of the message's task, each once, and closes the prompts of its other asks. */

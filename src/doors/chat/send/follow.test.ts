@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { waitUntil } from '../../../test/harness/wait.ts'
-import { systemClock } from '../../clock.ts'
-import { silentLog } from '../../log.ts'
-import type { ReactionState } from './channel.ts'
-import type { SessionContext } from './chat-context.ts'
+import { waitUntil } from '../../../../test/harness/wait.ts'
+import { systemClock } from '../../../clock.ts'
+import { silentLog } from '../../../log.ts'
+import type { ReactionState } from '../channel.ts'
+import type { SessionContext } from '../chat-context.ts'
+import type { Prompts } from '../prompts/prompts.ts'
 import { createFollower } from './follow.ts'
-import type { Prompts } from './prompts.ts'
 
 test('GW-2 a task is followed again after the store failed for a moment', async () => {
   const reactions: ReactionState[] = []

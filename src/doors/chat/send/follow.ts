@@ -2,17 +2,17 @@
  * Follows the tasks of messages: the state as a reaction, typing while the agent works, and one message that is edited
  * with the progress of a longer turn. All of it is best effort; the answer itself is a delivery.
  */
-import { formatDuration } from '../../duration.ts'
-import { toMoleculeError } from '../../errors.ts'
-import { isFinal, type TaskState } from '../../protocol/a2a.ts'
-import { textOf } from '../../protocol/part.ts'
-import type { ActivityRow } from '../../views/activity.ts'
-import { readTaskWork } from '../../views/task-work.ts'
-import { sleep } from '../../wait.ts'
-import type { ReactionState } from './channel.ts'
-import { firstText, type SessionContext } from './chat-context.ts'
-import type { Prompts } from './prompts.ts'
-import type { HandledMessage } from './store/chat-log.ts'
+import { formatDuration } from '../../../duration.ts'
+import { toMoleculeError } from '../../../errors.ts'
+import { isFinal, type TaskState } from '../../../protocol/a2a.ts'
+import { textOf } from '../../../protocol/part.ts'
+import type { ActivityRow } from '../../../views/activity.ts'
+import { readTaskWork } from '../../../views/task-work.ts'
+import { sleep } from '../../../wait.ts'
+import type { ReactionState } from '../channel.ts'
+import { firstText, type SessionContext } from '../chat-context.ts'
+import type { Prompts } from '../prompts/prompts.ts'
+import type { HandledMessage } from '../store/chat-log.ts'
 
 export interface TaskFollower {
   /** Follows the task of a message until it ends or waits for a person. */

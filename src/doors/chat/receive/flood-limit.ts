@@ -1,5 +1,5 @@
 /** Limits the messages of one place: a burst passes, a flood does not. */
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../../clock.ts'
 
 /** Messages of a place that are taken within a minute. */
 export const PLACE_MESSAGES_MAX = 30

@@ -2,9 +2,9 @@
  * Prevents that one message holds up a channel for ever: a service gives a message that was not confirmed again, before
  * all later ones. A failure that passes by itself, such as an outage of the store, does not count.
  */
-import { toMoleculeError } from '../../errors.ts'
-import type { IncomingMessage } from './channel.ts'
-import type { SessionContext } from './chat-context.ts'
+import { toMoleculeError } from '../../../errors.ts'
+import type { IncomingMessage } from '../channel.ts'
+import type { SessionContext } from '../chat-context.ts'
 
 const TRIES_MAX = 3
 /** Messages whose failures are counted; the oldest count is forgotten. */

@@ -3,13 +3,13 @@
  * saw a message, and the bound places with their open threads: from the last message that was seen, else from the time of
  * the binding. Invariant: what was missed in a place is handled before what arrives there later.
  */
-import { toMoleculeError } from '../../errors.ts'
-import { sleep } from '../../wait.ts'
-import type { Channel, IncomingMessage, Place } from './channel.ts'
-import type { ChatContext, SessionContext } from './chat-context.ts'
+import { toMoleculeError } from '../../../errors.ts'
+import { sleep } from '../../../wait.ts'
+import type { Channel, IncomingMessage, Place } from '../channel.ts'
+import type { ChatContext, SessionContext } from '../chat-context.ts'
+import type { StoredChannel } from '../store/channels.ts'
+import type { KnownPlace } from '../store/chat-log.ts'
 import type { Receiver } from './receive.ts'
-import type { StoredChannel } from './store/channels.ts'
-import type { KnownPlace } from './store/chat-log.ts'
 
 /** Messages of one place that are read at once after an absence; later ones are read in the next round. */
 const HISTORY_MESSAGES = 100

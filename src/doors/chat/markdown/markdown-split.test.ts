@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { arbitraryMarkdown } from '../../../test/generators/markdown.ts'
+import { arbitraryMarkdown } from '../../../../test/generators/markdown.ts'
 import { readBlocks } from './markdown-blocks.ts'
 import { splitMarkdown } from './markdown-split.ts'
 

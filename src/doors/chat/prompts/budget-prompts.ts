@@ -3,13 +3,13 @@
  * raise or stop it. The buttons go where an owner reads them: to the chat of an owner's own message, else to the direct
  * chats of the owners, else to a group in which an owner writes.
  */
-import type { BudgetAsk } from '../../inbox/owners.ts'
-import { raiseSuggestion } from '../needs-you.ts'
-import { judgePerson } from './access.ts'
-import type { ChatButton, Place } from './channel.ts'
-import type { SessionContext } from './chat-context.ts'
+import type { BudgetAsk } from '../../../inbox/owners.ts'
+import { raiseSuggestion } from '../../needs-you.ts'
+import { judgePerson } from '../access.ts'
+import type { ChatButton, Place } from '../channel.ts'
+import type { SessionContext } from '../chat-context.ts'
+import type { HandledMessage, Prompt } from '../store/chat-log.ts'
 import type { PromptPosts } from './prompt-posts.ts'
-import type { HandledMessage, Prompt } from './store/chat-log.ts'
 
 export interface BudgetPrompts {
   /** True when the message waits for a budget. The chat says so, and the owners are asked, once for each asking. */

@@ -1,8 +1,8 @@
 /** Sends prompts and closes them. Invariant: a prompt is posted once, also when two tasks or two starts need it. */
 import { randomBytes } from 'node:crypto'
-import type { ChatButton } from './channel.ts'
-import { firstText, type SessionContext } from './chat-context.ts'
-import type { Prompt } from './store/chat-log.ts'
+import type { ChatButton } from '../channel.ts'
+import { firstText, type SessionContext } from '../chat-context.ts'
+import type { Prompt } from '../store/chat-log.ts'
 
 export interface PromptPosts {
   post(prompt: Omit<Prompt, 'id' | 'messageId' | 'channel'>, options: PromptPostOptions): Promise<void>

@@ -3,14 +3,14 @@
  * have arrived is sent again only where the service drops a second copy; else a person decides.
  */
 import { createHash } from 'node:crypto'
-import { toMoleculeError } from '../../errors.ts'
-import type { Delivery, DeliveryBody, DeliveryPart, DeliveryResult } from '../../inbox/delivery.ts'
-import type { Part } from '../../protocol/a2a.ts'
-import type { WakeUp } from '../../wait.ts'
-import type { Channel, ChatPostFile, SendResult } from './channel.ts'
-import { firstText, type SessionContext } from './chat-context.ts'
+import { toMoleculeError } from '../../../errors.ts'
+import type { Delivery, DeliveryBody, DeliveryPart, DeliveryResult } from '../../../inbox/delivery.ts'
+import type { Part } from '../../../protocol/a2a.ts'
+import type { WakeUp } from '../../../wait.ts'
+import type { Channel, ChatPostFile, SendResult } from '../channel.ts'
+import { firstText, type SessionContext } from '../chat-context.ts'
+import type { Receiver } from '../receive/receive.ts'
 import { toChatResult } from './chat-result.ts'
-import type { Receiver } from './receive.ts'
 
 /** A longer answer is sent as a file, after its first part. */
 const TEXT_PARTS_MAX = 8
