@@ -5,6 +5,7 @@ import type { EndpointBody } from '../../../api/endpoint.ts'
 import { requireAccess } from '../../../api/who-may.ts'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
+import { describeApi, type OpenApiDocument } from '../openapi/openapi.ts'
 import { writeAnswer } from '../server/answer.ts'
 import {
   BODY_BYTES_MAX,
@@ -19,28 +20,16 @@ import { readQuery } from '../server/query.ts'
 import { findWorkspaceId, requireOwnWorkspace } from '../server/reach.ts'
 import { validateBody } from '../server/validate-body.ts'
 import { a2aRoutes } from './a2a.ts'
-import { aboutRoutes } from './about.ts'
 import { activityRoutes } from './activity.ts'
-import { agentRoutes } from './agents.ts'
-import { artifactRoutes } from './artifacts.ts'
-import { budgetRoutes } from './budgets.ts'
+import { bridgeRoutes } from './bridges.ts'
+import { browserRoutes } from './browser.ts'
 import { channelRoutes } from './channels.ts'
 import { conversationRoutes } from './conversations.ts'
-import { deadLetterRoutes } from './dead-letters.ts'
-import { eventRoutes } from './events.ts'
 import { fileRoutes } from './files.ts'
-import { folderRoutes } from './folders.ts'
-import { inboxRoutes } from './inbox.ts'
-import { loginRoutes } from './login.ts'
 import { mcpRoutes } from './mcp.ts'
 import { memoryRoutes } from './memories.ts'
-import { messageRoutes } from './messages.ts'
-import { metricsRoutes } from './metrics.ts'
-import { needsYouRoutes } from './needs-you.ts'
-import { describeApi, type OpenApiDocument } from './openapi.ts'
-import { overviewRoutes } from './overview.ts'
-import { pageRoutes } from './page.ts'
-import { pendingAskRoutes } from './pending-asks.ts'
+import { needRoutes } from './needs.ts'
+import { platformRoutes } from './platform.ts'
 import { registryRoutes } from './registry.ts'
 import type { AppContext, HttpEnv, Route, RouteCall, RouterRoute } from './route.ts'
 import { ruleRoutes } from './rules.ts'
@@ -52,35 +41,24 @@ import { workspaceRoutes } from './workspaces.ts'
 
 /** Every route of the HTTP door, in the order in which the router tries them. */
 export const ROUTES: readonly Route[] = [
-  ...aboutRoutes,
-  ...pageRoutes,
-  ...loginRoutes,
-  ...agentRoutes,
-  ...folderRoutes,
+  ...platformRoutes,
+  ...browserRoutes,
   ...workspaceRoutes,
   ...a2aRoutes,
   ...fileRoutes,
   ...registryRoutes,
-  ...inboxRoutes,
-  ...artifactRoutes,
+  ...bridgeRoutes,
   ...activityRoutes,
   ...conversationRoutes,
-  ...messageRoutes,
-  ...eventRoutes,
-  ...deadLetterRoutes,
-  ...needsYouRoutes,
-  ...pendingAskRoutes,
+  ...needRoutes,
   ...ruleRoutes,
-  ...budgetRoutes,
   ...taskRoutes,
   ...usageRoutes,
   ...memoryRoutes,
   ...mcpRoutes,
   ...scheduleRoutes,
   ...channelRoutes,
-  ...overviewRoutes,
   ...tokenRoutes,
-  ...metricsRoutes,
 ]
 
 export function createApp(options: Omit<AppContext, 'openApi'>): Hono<HttpEnv> {

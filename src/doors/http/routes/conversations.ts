@@ -1,4 +1,4 @@
-/** The conversations of a workspace over HTTP, as a chat shows them. */
+/** The conversations of a workspace over HTTP, as a chat shows them, and a text in every stored message and answer. */
 import type { z } from 'zod'
 import {
   type chatArtifactSchema,
@@ -7,6 +7,7 @@ import {
   type chatToolSchema,
   listConversations,
   readConversation,
+  searchMessages as searchEndpoint,
 } from '../../../api/conversations.ts'
 import type { Frozen } from '../../../api/endpoint.ts'
 import type { ChatTool, ConversationMessage } from '../../../inbox/readers.ts'
@@ -14,7 +15,8 @@ import type { Artifact, Part } from '../../../protocol/a2a.ts'
 import { textOf } from '../../../protocol/part.ts'
 import { trimEndOf } from '../../../trim-end.ts'
 import { readConversations } from '../../../views/conversations.ts'
-import { requireWorkspace, seesConfig } from '../server/reach.ts'
+import { searchMessages } from '../../../views/message-search.ts'
+import { requireOwnWorkspace, requireWorkspace, seesConfig } from '../server/reach.ts'
 import { serve } from './route.ts'
 import { viewSum } from './usage.ts'
 
@@ -45,6 +47,12 @@ export const conversationRoutes = [
       has_newer: page.hasNewer,
       before: page.before,
     }
+  }),
+  serve(searchEndpoint, async ({ query: { limit, search: text, after, workspace_id }, identity }, { store }) => {
+    // An agent finds only the messages of its own workspace.
+    const workspaceId = workspace_id ?? identity.workspaceId
+    if (workspaceId !== undefined) requireOwnWorkspace(identity, workspaceId)
+    return await searchMessages(store, { workspaceId, text, limit, after })
   }),
 ]
 

@@ -1,15 +1,18 @@
-/** What the turns of a workspace used, over HTTP: in total, by day, by message. */
+/** What the turns used over HTTP, by workspace and on the whole platform, and what is going on in all workspaces. */
 import type { z } from 'zod'
 import {
+  readOverview as overview,
   readPlatformUsage as platformUsage,
   type usageSumSchema,
   readWorkspaceUsage as workspaceUsage,
 } from '../../../api/usage.ts'
 import type { UsageSum } from '../../../inbox/readers.ts'
+import { readOverview } from '../../../views/overview.ts'
 import { readPlatformUsage, readUsage } from '../../../views/usage.ts'
 import { serve } from './route.ts'
 
 export const usageRoutes = [
+  serve(overview, ({ query }, { store }) => readOverview(store, query)),
   serve(platformUsage, ({ query }, { store }) => readPlatformUsage(store, query.days)),
   serve(workspaceUsage, ({ params, query }, { store }) => readUsage(store, { workspaceId: params.id, ...query })),
 ]

@@ -1,45 +1,24 @@
 /**
- * One artifact of a task as a file. Who may see the task over A2A may see its artifacts; other callers receive
- * `not_found`. An agent's file must not run as a page, a script or a style of the platform: it is sent as a download,
- * sandboxed, under a file name without a path, and with a type that no browser runs.
+ * One artifact of a task as a file. An agent's file must not run as a page, a script or a style of the platform: it is sent
+ * as a download, sandboxed, under a file name without a path, and with a type that no browser runs.
  */
-import { readArtifact } from '../../../api/tasks.ts'
+import type { Context } from 'hono'
 import { MoleculeError } from '../../../errors.ts'
-import type { Reception } from '../../../inbox/reception.ts'
 import type { Artifact, Part } from '../../../protocol/a2a.ts'
 import { extensionOf, safeFileName } from '../../../protocol/file-name.ts'
-import type { Identity } from '../../../workspaces/tokens.ts'
-import { taskViewsOf } from '../server/auth.ts'
-import { serve } from './route.ts'
+import type { HttpEnv } from '../routes/route.ts'
 
-export const artifactRoutes = [
-  serve(readArtifact, async ({ context, params, query, identity }, { reception }) => {
-    const artifact = await findArtifact(reception, identity, params)
-    const index = readIndex(query.part, artifact)
-    const part = index === undefined ? undefined : artifact.parts[index]
-    const { text, encoding, type, name } = part === undefined ? asDocument(artifact) : asFile(part, artifact)
-    return context.body(toStream(slicesOf(text, encoding)), 200, {
-      'Content-Type': type,
-      'Content-Length': String(Buffer.byteLength(text, encoding)),
-      'Content-Disposition': disposition(name),
-      'Content-Security-Policy': "default-src 'none'; sandbox",
-    })
-  }),
-]
-
-async function findArtifact(
-  reception: Reception,
-  identity: Identity,
-  { id, artifact: artifactId }: { readonly id: string; readonly artifact: string },
-): Promise<Artifact> {
-  let problem = `there is no task ${id}`
-  for (const view of taskViewsOf(identity)) {
-    const artifact = await reception.artifact(id, artifactId, view)
-    if (artifact !== undefined) return artifact
-    const task = await reception.task(id, { ...view, historyLength: 0, artifacts: false })
-    if (task !== undefined) problem = `the task has no artifact ${artifactId}`
-  }
-  throw new MoleculeError('not_found', problem)
+/** The answer with the whole artifact, or with the part that the caller asks for. */
+export function sendArtifact(context: Context<HttpEnv>, artifact: Artifact, wanted: string | undefined): Response {
+  const index = readIndex(wanted, artifact)
+  const part = index === undefined ? undefined : artifact.parts[index]
+  const { text, encoding, type, name } = part === undefined ? asDocument(artifact) : asFile(part, artifact)
+  return context.body(toStream(slicesOf(text, encoding)), 200, {
+    'Content-Type': type,
+    'Content-Length': String(Buffer.byteLength(text, encoding)),
+    'Content-Disposition': disposition(name),
+    'Content-Security-Policy': "default-src 'none'; sandbox",
+  })
 }
 
 /** Bytes of a file that are made at a time. A multiple of 3 and 4, so that a slice of base64 is whole bytes. */

@@ -4,7 +4,7 @@ import { createFakePlatform, secretOf } from '../../../../test/fakes/platform/fa
 import { openRoutes } from '../../../../test/harness/clients/route-calls.ts'
 import { openDoor } from '../../../../test/harness/open-door.ts'
 import { createMetrics } from '../../../metrics.ts'
-import { metricsText } from './metrics.ts'
+import { metricsText } from '../server/metrics-text.ts'
 
 test('PL-15 the platform says its version, the Node that runs it, and the versions of A2A that it speaks', async (t) => {
   const call = await openRoutes(t, {})

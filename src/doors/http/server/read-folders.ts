@@ -1,5 +1,5 @@
 /**
- * `GET /folders`: the folders in a folder of the platform's machine, from which an admin picks the working folder of a
+ * The folders in a folder of the platform's machine (`GET /folders`), from which an admin picks the working folder of a
  * workspace. It shows names only, never a file.
  */
 import type { Dirent } from 'node:fs'
@@ -7,9 +7,8 @@ import { access, opendir, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import type { z } from 'zod'
-import { listFolders } from '../../../api/platform.ts'
+import type { listFolders } from '../../../api/platform.ts'
 import { MoleculeError } from '../../../errors.ts'
-import { serve } from './route.ts'
 
 /** A folder shows at most this many folders, and as many hidden ones. */
 const FOLDERS_MAX = 500
@@ -17,18 +16,9 @@ const FOLDERS_MAX = 500
 const ENTRIES_MAX = 20_000
 const PATH_CHARACTERS_MAX = 4096
 
-export const folderRoutes = [serve(listFolders, ({ query }) => readFolders(toPath(query.path)))]
-
-function toPath(given: string): string {
-  if (given === '') return homedir()
-  const path = given === '~' || given.startsWith('~/') ? join(homedir(), given.slice(1)) : given
-  if (isAbsolute(path) && !path.includes('\0') && path.length <= PATH_CHARACTERS_MAX) return resolve(path)
-  throw new MoleculeError('invalid_request', `path: ${JSON.stringify(given.slice(0, 200))} is not an absolute path`, {
-    details: { path: 'path' },
-  })
-}
-
-async function readFolders(path: string): Promise<z.input<typeof listFolders.answer>> {
+/** `given`: an absolute path, `~`, or empty for the home folder. */
+export async function readFolders(given: string): Promise<z.input<typeof listFolders.answer>> {
+  const path = toPath(given)
   const { names, truncated } = await folderNames(path)
   const shown = {
     hidden: names.filter((name) => name.startsWith('.')),
@@ -50,6 +40,15 @@ async function readFolders(path: string): Promise<z.input<typeof listFolders.ans
     hidden: await describe(shown.hidden),
     truncated: truncated || shown.folders.length > FOLDERS_MAX || shown.hidden.length > FOLDERS_MAX,
   }
+}
+
+function toPath(given: string): string {
+  if (given === '') return homedir()
+  const path = given === '~' || given.startsWith('~/') ? join(homedir(), given.slice(1)) : given
+  if (isAbsolute(path) && !path.includes('\0') && path.length <= PATH_CHARACTERS_MAX) return resolve(path)
+  throw new MoleculeError('invalid_request', `path: ${JSON.stringify(given.slice(0, 200))} is not an absolute path`, {
+    details: { path: 'path' },
+  })
 }
 
 async function folderNames(path: string): Promise<{ names: string[]; truncated: boolean }> {

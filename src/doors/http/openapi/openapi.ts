@@ -7,6 +7,7 @@ import { isRaw } from '../../../api/endpoint.ts'
 import { type Action, rolesOf } from '../../../api/who-may.ts'
 import { safeParse } from '../../../protocol/schemas.ts'
 import { A2A_ACTIONS } from '../a2a/methods.ts'
+import type { KnownNames, Route } from '../routes/route.ts'
 import {
   A2A_ERROR_RESPONSES,
   A2A_ERROR_SCHEMAS,
@@ -15,7 +16,6 @@ import {
   bodyContent,
   errorResponseName,
 } from './a2a-document.ts'
-import type { KnownNames, Route } from './route.ts'
 
 export interface OpenApiDocument {
   readonly openapi: string

@@ -1,18 +1,9 @@
 /**
- * `GET /metrics`: counters and queue depths in the text format of Prometheus. Labels are escaped: a newline in a value
+ * Counters and queue depths in the text format of Prometheus, for `GET /metrics`. Labels are escaped: a newline in a value
  * would otherwise begin a line of its own.
  */
-import { readMetrics } from '../../../api/platform.ts'
 import { COUNTERS, type Labels, type Metrics, type Series } from '../../../metrics.ts'
-import { type Load, readLoad } from '../../../views/load.ts'
-import { serve } from './route.ts'
-
-export const metricsRoutes = [
-  serve(readMetrics, async ({ context }, { metrics, store }) => {
-    const text = metricsText(metrics, await readLoad(store))
-    return context.body(text, 200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' })
-  }),
-]
+import type { Load } from '../../../views/load.ts'
 
 export function metricsText(metrics: Metrics, report: Load): string {
   const counters = [...metrics.read()].map(([name, series]) =>

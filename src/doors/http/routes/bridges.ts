@@ -23,7 +23,7 @@ import { requireWorkspace } from '../server/reach.ts'
 import { toAsk, toEvents, toLeaseKey, toOutcome } from './read-bridge-body.ts'
 import { type AppContext, serve } from './route.ts'
 
-export const inboxRoutes = [
+export const bridgeRoutes = [
   serve(takeLeases, async ({ params, context, identity, body }, app) => {
     const workspaceId = params.id
     await requireExternal(app.workspaces, workspaceId)

@@ -12,7 +12,7 @@ import {
   taskIdParamsSchema,
 } from '../../../protocol/schemas.ts'
 import { A2A_ACTIONS, isStreaming } from '../a2a/methods.ts'
-import type { Route } from './route.ts'
+import type { Route } from '../routes/route.ts'
 
 /** The params of A2A methods; the method of a call says which one applies. */
 export const A2A_PARAMS = {

@@ -5,7 +5,7 @@ import { openDoor } from '../../../../test/harness/open-door.ts'
 import { openTestStore } from '../../../../test/harness/stores/sqlite-store.ts'
 import { waitUntil } from '../../../../test/harness/wait.ts'
 import { COUNTERS, type CounterName, createMetrics } from '../../../metrics.ts'
-import { metricsText } from './metrics.ts'
+import { metricsText } from './metrics-text.ts'
 
 const QUIET = { waiting: 0, running: 0, workspaces: [] }
 
