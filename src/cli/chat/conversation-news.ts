@@ -1,8 +1,18 @@
 /**
  * What others say in a conversation while a chat is open: results of delegations, another window, schedules, and messages
- * that the agent sends to people. The log tells that a task has changed; the stored conversation tells what is in it now.
- * Invariant: each message and each answer is told once, and none that this chat has sent or followed itself.
+ * that the agent sends to people. The events of the log go through the reducer that the page uses too; where they do not
+ * tell all, the conversation is read again, and the difference is shown. Invariant: each message and each answer is shown
+ * once, and none that this chat has sent or followed itself.
  */
+import {
+  applyEvents,
+  type ChatEntry,
+  type ChatHistory,
+  type ChatMessageView,
+  isOpen,
+  isQuestion,
+  withNewest,
+} from '../../client/live-conversation.ts'
 import type { PlatformClient } from '../../client/platform-client.ts'
 import type { ActivityView } from '../../client/views.ts'
 import type { Clock } from '../../clock.ts'
@@ -14,79 +24,96 @@ import {
   answerTextOf,
   type ChatSpeaker,
   filesOf,
-  isOpen,
-  isQuestion,
+  isOfSchedule,
   type StoredConversation,
-  type StoredMessage,
 } from './stored-conversation.ts'
 
 export type ChatNews =
-  | { readonly type: 'said'; readonly from: ChatSpeaker; readonly text: string; readonly files: readonly string[] }
+  | { readonly type: 'message'; readonly from: ChatSpeaker; readonly text: string; readonly files: readonly string[] }
   | { readonly type: 'note'; readonly text: string }
 
 export interface NewsOptions {
-  readonly client: PlatformClient
+  readonly client: Pick<PlatformClient, 'events'>
   readonly workspaceId: string
   readonly clock: Clock
   readonly stored: StoredConversation
-  /** The number of the log from which on the chat tells what happens. */
+  /** The conversation as the chat has shown it. */
+  readonly history: ChatHistory
+  /** The number of the log from which on the chat shows what happens. */
   readonly since: number
-  readonly told: ToldMessages
-  /** True for a task whose events the chat shows itself, and for a message that it has sent. */
+  /** True for a task whose events the chat shows itself, and for a message that it has sent or followed. */
   readonly isFollowed: (taskId: string) => boolean
-  readonly isOwn: (message: StoredMessage) => boolean
+  readonly isOwn: (message: ChatMessageView) => boolean
   /** The task asks the user something: the next message answers it. */
   readonly onQuestion: (taskId: string) => void
   /** How a command begins that a note names. */
   readonly command: string
 }
 
-/** What was told of each message. */
-export interface ToldMessages {
-  get(id: string): ToldMessage | undefined
-  set(id: string, told: ToldMessage): void
+/** The activity that `send_message_to_user` adds. */
+const MESSAGE_TO_USER = 'message_to_user'
+
+/** Ends when the signal aborts. An outage of the platform is a pause: what happened meanwhile is shown after it. */
+export async function* followNews(options: NewsOptions, signal: AbortSignal): AsyncIterable<ChatNews> {
+  const { client, workspaceId: id, clock, since, isFollowed, stored } = options
+  const conversations = createKnownConversations(options.history)
+  const onUnreachable = () => undefined
+  for await (const events of followActivity({ client, id, since, clock, onUnreachable }, signal)) {
+    for (const event of events) if (event.type === MESSAGE_TO_USER) yield messageToUser(event)
+    // All events of a row are of one task.
+    const { task_id: taskId, conversation_id: conversation } = events[0] ?? {}
+    if (taskId === undefined || conversation === undefined || isFollowed(taskId)) continue
+    if (!conversations.mustRead(conversation, events)) continue
+    const page = await throughOutage(() => stored.readIfShown(conversation), clock, signal)
+    if (signal.aborted) return
+    if (page === undefined) {
+      conversations.ignore(conversation)
+      continue
+    }
+    const before = conversations.get(conversation)
+    const now = withNewest(before, page)
+    conversations.set(conversation, now)
+    yield* difference(before?.entries ?? entriesBefore(now, taskId), now, options)
+  }
 }
 
-interface ToldMessage {
-  readonly askId?: string | undefined
-  readonly hasEnded: boolean
-}
+/** Beyond these the oldest are forgotten, and read again when something happens in them. */
+const HISTORIES_MAX = 50
+const IGNORED_MAX = 1000
 
-/** Beyond it the oldest are forgotten: no event comes for them any more. */
-const TOLD_MAX = 1000
-
-export function createToldMessages(): ToldMessages {
-  const told = new Map<string, ToldMessage>()
+/** The histories of the conversations that the chat shows, by id, and the ids of those that it does not show. */
+function createKnownConversations(own: ChatHistory) {
+  const histories = new Map<string, ChatHistory>()
+  const ignored = new Set<string>()
+  const set = (id: string, history: ChatHistory) => {
+    histories.delete(id)
+    histories.set(id, history)
+    const [oldest] = histories.keys()
+    if (histories.size > HISTORIES_MAX && oldest !== undefined) histories.delete(oldest)
+  }
+  if (own.id !== undefined) set(own.id, own)
   return {
-    get: (id) => told.get(id),
-    set(id, message) {
-      told.delete(id)
-      told.set(id, message)
-      const [oldest] = told.keys()
-      if (told.size > TOLD_MAX && oldest !== undefined) told.delete(oldest)
+    get: (id: string) => histories.get(id),
+    set,
+    ignore(id: string) {
+      if (ignored.size >= IGNORED_MAX) ignored.clear()
+      ignored.add(id)
+    },
+    /** Applies the events; true when they do not tell all, and for a conversation that is not known yet. */
+    mustRead(id: string, events: readonly ActivityView[]): boolean {
+      const history = histories.get(id)
+      if (history === undefined) return !ignored.has(id)
+      const { entries, isStale } = applyEvents(history, events)
+      set(id, { ...history, entries })
+      return isStale
     },
   }
 }
 
-/** The activity that `send_message_to_user` adds. */
-const MESSAGE_TO_USER = 'message_to_user'
-
-/** Ends when the signal aborts. An outage of the platform is a pause: what happened meanwhile is told after it. */
-export async function* followNews(options: NewsOptions, signal: AbortSignal): AsyncIterable<ChatNews> {
-  const { client, workspaceId: id, clock, since, isFollowed } = options
-  /** Tasks of other conversations. */
-  const foreign = new Set<string>()
-  const onUnreachable = () => undefined
-  for await (const entry of followActivity({ client, id, since, clock, onUnreachable }, signal)) {
-    const { type, task_id: taskId } = entry
-    if (type === MESSAGE_TO_USER) yield saidToUser(entry)
-    if (type !== 'status' || taskId === undefined || isFollowed(taskId) || foreign.has(taskId)) continue
-    const found = await throughOutage(() => options.stored.ofTask(taskId), clock, signal)
-    if (found === undefined) return
-    if (found.messages.length === 0) foreign.add(taskId)
-    if (foreign.size > TOLD_MAX) foreign.clear()
-    for (const message of found.messages) yield* newsOf(message, { ...options, ...found })
-  }
+/** What was there before the task: of a conversation that is seen for the first time, the chat shows the task only. */
+function entriesBefore({ entries }: ChatHistory, taskId: string): readonly ChatEntry[] {
+  const first = entries.findIndex(({ task_id: task }) => task === taskId)
+  return first === -1 ? entries : entries.slice(0, first)
 }
 
 const RETRY_MS = 500
@@ -104,33 +131,48 @@ async function throughOutage<T>(read: () => Promise<T>, clock: Clock, signal: Ab
   return undefined
 }
 
-const saidToUser = ({ text = '' }: ActivityView): ChatNews => ({ type: 'said', from: 'agent', text, files: [] })
+const messageToUser = ({ text = '' }: ActivityView): ChatNews => ({ type: 'message', from: 'agent', text, files: [] })
 
-async function* newsOf(
-  message: StoredMessage,
-  { told, isOwn, stored, onQuestion, command, isSchedule = false }: NewsOptions & { readonly isSchedule?: boolean },
+/** New messages, and what has changed in those that were open. */
+async function* difference(
+  before: readonly ChatEntry[],
+  now: ChatHistory,
+  options: NewsOptions,
 ): AsyncIterable<ChatNews> {
-  const { id, state, reason, ask } = message
-  const before = told.get(id)
-  if (isOwn(message) || before?.hasEnded === true) return
-  const { attached, answered } = filesOf(message)
-  if (before === undefined)
-    yield { type: 'said', from: await stored.speakerOf(message), text: message.text, files: attached }
-  if (ask !== undefined && ask.id !== before?.askId) {
+  const known = new Map(before.map((entry) => [entry.id, entry]))
+  const last = before.at(-1)?.n ?? 0
+  for (const entry of now.entries) {
+    const earlier = known.get(entry.id)
+    const isOlder = earlier === undefined && entry.n <= last
+    if (isOlder || options.isOwn(entry) || (earlier !== undefined && hasEnded(earlier))) continue
+    yield* changeOf(entry, earlier, options)
+    if (isQuestion(entry) && !isOfSchedule(now)) options.onQuestion(entry.task_id)
+  }
+}
+
+const hasEnded = (message: ChatMessageView): boolean => !isOpen(message) || isQuestion(message)
+
+async function* changeOf(
+  entry: ChatEntry,
+  earlier: ChatEntry | undefined,
+  { stored, command }: NewsOptions,
+): AsyncIterable<ChatNews> {
+  const { state, reason, ask } = entry
+  const { attached, answered } = filesOf(entry)
+  if (earlier === undefined)
+    yield { type: 'message', from: await stored.speakerOf(entry), text: entry.text, files: attached }
+  if (ask !== undefined && ask.id !== earlier?.ask?.id) {
     const use = `${printableName(ask.tool)}: ${printable(ask.subject)}`
     yield { type: 'note', text: `the agent asks to use ${use}; allow it with "${command} pending allow ${ask.id}"` }
   }
-  const hasEnded = !isOpen(message) || isQuestion(message)
-  told.set(id, { askId: ask?.id ?? before?.askId, hasEnded })
-  if (!hasEnded) return
-  const text = answerTextOf(message, command)
-  if (text !== '' || answered.length > 0) yield { type: 'said', from: 'agent', text, files: answered }
-  if (isQuestion(message) && !isSchedule) onQuestion(message.task_id)
+  if (!hasEnded(entry)) return
+  const text = answerTextOf(entry, command)
+  if (text !== '' || answered.length > 0) yield { type: 'message', from: 'agent', text, files: answered }
   if (reason !== undefined)
     yield { type: 'note', text: state === 'answered' ? reason : `${STATE_TEXTS[state]}: ${reason}` }
 }
 
-const STATE_TEXTS: Readonly<Partial<Record<StoredMessage['state'], string>>> = {
+const STATE_TEXTS: Readonly<Partial<Record<ChatMessageView['state'], string>>> = {
   waiting_for_you: 'waiting for your answer',
   failed: 'failed',
   stopped: 'stopped',

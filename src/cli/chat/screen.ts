@@ -5,9 +5,10 @@ import { isFinal, isInterrupted, type Task, taskStateText } from '../../protocol
 import { shorten } from '../../truncate.ts'
 import { withOwnCommand } from '../terminal/own-command.ts'
 import { noticeText, replyText } from '../terminal/task-text.ts'
-import type { ChatEvent, ChatHistoryMessage } from './conversation.ts'
+import type { ChatHistoryMessage } from './conversation.ts'
 import type { ChatNews } from './conversation-news.ts'
 import { createMarkdownWriter, createPlainWriter, type MarkdownWriter } from './markdown.ts'
+import type { ChatEvent } from './turn-events.ts'
 
 export interface ChatScreen {
   show(event: Exclude<ChatEvent, { type: 'permission' }>): void
@@ -49,7 +50,7 @@ export function createChatScreen({ write, styled, name, command }: ChatScreenOpt
     answer ??= createWriter()
     answer.push(text)
   }
-  const said = ({ from, text, files }: ChatHistoryMessage) => {
+  const showMessage = ({ from, text, files }: ChatHistoryMessage) => {
     // In one piece: at the prompt each piece is written above it.
     let piece = ''
     const collect = (more: string) => {
@@ -79,11 +80,11 @@ export function createChatScreen({ write, styled, name, command }: ChatScreenOpt
       const ending = endText(event.task)
       if (ending !== undefined) note(ending)
     },
-    history: (messages) => messages.forEach(said),
+    history: (messages) => messages.forEach(showMessage),
     news(news) {
       if (news.type === 'note') return note(news.text)
       closeAnswer()
-      said(news)
+      showMessage(news)
     },
   }
 }

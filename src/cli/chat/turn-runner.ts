@@ -1,9 +1,10 @@
 /** Shows one turn of a chat from its message to its end: status line, answer, permissions, files. */
 import { toMoleculeError } from '../../errors.ts'
 import { type SaveOptions, saveAnswerFiles } from '../files/save-files.ts'
-import type { ChatConversation, ChatEvent } from './conversation.ts'
+import type { ChatConversation } from './conversation.ts'
 import { askPermission, type PermissionPromptOptions } from './permission-prompt.ts'
 import type { ChatScreen } from './screen.ts'
+import type { ChatEvent } from './turn-events.ts'
 import type { TurnStatus } from './turn-status.ts'
 
 export interface TurnRunner {

@@ -1,4 +1,4 @@
-/** Follows the event log of a workspace from a number on, each entry once, through restarts of the platform. */
+/** Follows the event log of a workspace from a number on, each row once and whole, through restarts of the platform. */
 import type { PlatformClient } from '../../client/platform-client.ts'
 import type { ActivityView } from '../../client/views.ts'
 import type { Clock } from '../../clock.ts'
@@ -8,7 +8,7 @@ import { sleep } from '../../wait.ts'
 const RETRY_MS = 500
 
 export interface FollowActivityOptions {
-  readonly client: PlatformClient
+  readonly client: Pick<PlatformClient, 'events'>
   readonly id: string
   readonly since: number
   readonly clock: Clock
@@ -16,11 +16,11 @@ export interface FollowActivityOptions {
   readonly onUnreachable: (error: MoleculeError) => void
 }
 
-/** Ends when the signal aborts; throws an error that is not retryable. */
+/** The entries of each row. Ends when the signal aborts; throws an error that is not retryable. */
 export async function* followActivity(
   options: FollowActivityOptions,
   signal: AbortSignal,
-): AsyncIterable<ActivityView> {
+): AsyncIterable<readonly ActivityView[]> {
   const { client, id, clock } = options
   let { since } = options
   let isReported = false
@@ -28,7 +28,7 @@ export async function* followActivity(
     try {
       for await (const { seq, events } of client.events(id, since, signal)) {
         isReported = false
-        yield* events
+        yield events
         since = seq
       }
     } catch (thrown) {

@@ -71,11 +71,9 @@ async function workspaceLog(
   for (const entry of activity.slice(-options.count)) show(entry)
   if (!options.follow) return
   const onUnreachable = (error: MoleculeError) => terminal.err(`${withoutControls(error.message)}; retrying\n`)
-  for await (const entry of followActivity(
-    { client, id, since: next, clock: systemClock, onUnreachable },
-    options.signal,
-  )) {
-    if (entry.type !== 'text') show(entry)
+  const followed = { client, id, since: next, clock: systemClock, onUnreachable }
+  for await (const entries of followActivity(followed, options.signal)) {
+    for (const entry of entries) if (entry.type !== 'text') show(entry)
   }
 }
 
