@@ -1,10 +1,10 @@
-/** Tests which mutants a source has, on small samples, and that the list of accepted mutants has a reason for each. */
+/** Tests which mutants a source has, on small samples, and which survivors the rules accept. */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { ACCEPTED } from '../../test/accepted-mutants.ts'
+import { findRule, unusedEdits } from './accepted.ts'
 import { applyMutant, findMutants } from './mutants.ts'
-import { type AcceptedMutant, sample, scoreOf } from './mutate.ts'
+import { sample, scoreOf } from './mutate.ts'
 
 const changes = (source: string) => findMutants('a.ts', source).map((mutant) => mutant.change)
 
@@ -69,9 +69,24 @@ describe('the score', () => {
     const { score, survivors } = scoreOf(verdicts, [])
     assert.deepEqual([score, survivors.map(({ mutant }) => mutant)], [0.5, [survivor]])
   })
-  it('does not count an accepted survivor', () => {
-    const { score, survivors, accepted } = scoreOf(verdicts, [{ ...survivor, reason: 'no difference' }])
-    assert.deepEqual([score, survivors, accepted], [1, [], 1])
+  it('does not count a survivor that a rule accepts, and a rule hides no kill', () => {
+    const {
+      score,
+      survivors,
+      accepted,
+      killed: kills,
+    } = scoreOf(verdicts, [{ reason: 'any number', edits: [/«\d → /] }])
+    assert.deepEqual([score, survivors, accepted, kills], [1, [], 1, 1])
+  })
+  it('counts a survivor whose place or change a rule does not name', () => {
+    const rules = [
+      { reason: 'another change', edits: [/«2 → 1»/] },
+      { reason: 'another folder', below: 'src/', edits: [/«2 → 3»/] },
+    ]
+    assert.deepEqual(
+      scoreOf(verdicts, rules).survivors,
+      [survivor].map((mutant) => ({ mutant, killedBy: undefined, ms: 1 })),
+    )
   })
   it('takes the same sample for the same seed', () => {
     const items = Array.from({ length: 100 }, (_, index) => index)
@@ -79,13 +94,37 @@ describe('the score', () => {
     assert.notDeepEqual(sample(items, 10, 1), sample(items, 10, 2))
     assert.equal(new Set(sample(items, 100, 3)).size, 100)
   })
-  it('has a reason for each accepted mutant', () => {
-    const path = join(import.meta.dirname, '..', '..', 'test', 'accepted-mutants.json')
-    const accepted = JSON.parse(readFileSync(path, 'utf8')) as AcceptedMutant[]
-    for (const { file, source, change, reason } of accepted)
-      assert.ok(
-        file.startsWith('src/') && source !== change && reason.length > 20,
-        `${file} ${change}: give the reason`,
-      )
+})
+
+describe('the rules of accepted mutants', () => {
+  const accepted = (source: string) =>
+    findMutants('src/a.ts', source).filter((mutant) => findRule(ACCEPTED, mutant) !== undefined)
+  const edits = (source: string) => accepted(source).map(({ edit }) => edit)
+
+  it('accept the neutral default of a value that is never absent, on any line', () => {
+    assert.deepEqual(edits(`const url = request.url ?? ''`), [`const url = request.url ?? '« → ~»'`])
+    assert.deepEqual(edits(`const [name = '', rest] = split(text)`), [`const [name = '« → ~»', rest] = split(text)`])
+    assert.deepEqual(edits(`const total = Number(row?.total ?? 0)`), [`const total = Number(row?.total ?? «0 → 1»)`])
+  })
+  it('accept no other default and no constant', () => {
+    for (const source of [
+      `const retries = options.retries ?? 5`,
+      `const kind = name ?? 'exec'`,
+      'let count = 0',
+      'const x = f(1)',
+    ])
+      assert.deepEqual(edits(source), [], source)
+  })
+  it('accept the last millisecond of a time, and no other comparison of a statement', () => {
+    const source = 'const x = `select id from messages where ready_at < now_ms() and n > $1`'
+    assert.deepEqual(
+      accepted(source).map(({ change }) => change),
+      ['const x = `select id from messages where ready_at <= now_ms() and n > $1`'],
+    )
+  })
+  it('say why, and name patterns that match nothing any more', () => {
+    for (const { reason } of ACCEPTED) assert.ok(reason.length > 20, reason)
+    const rules = [{ reason: 'gone', below: 'src/', edits: [/«old → /, /«1 → /] }]
+    assert.deepEqual(unusedEdits(rules, findMutants('src/a.ts', 'const x = 1')), ['src/ «old → : gone'])
   })
 })

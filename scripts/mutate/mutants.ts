@@ -15,6 +15,8 @@ export interface Mutant {
   /** The lines with the mutation, before and after it. With `file` they are the mutant's identity, without a line number. */
   readonly source: string
   readonly change: string
+  /** The lines with the mutation marked as `«old → new»`; the rules of `test/accepted-mutants.ts` match it. */
+  readonly edit: string
 }
 
 /** A node of the syntax tree, read without its exact type. */
@@ -88,12 +90,15 @@ function describeEdit(file: string, source: string, edit: Edit): Mutant {
   const newline = source.indexOf('\n', edit.end)
   const lineEnd = newline === -1 ? source.length : newline
   const shorten = (text: string) => text.replace(/\s+/g, ' ').trim().slice(0, TEXT_MAX)
+  const [before, after] = [source.slice(lineStart, edit.start), source.slice(edit.end, lineEnd)]
+  const replaced = `«${source.slice(edit.start, edit.end)} → ${edit.replacement}»`
   return {
     file,
     line: source.slice(0, edit.start).split('\n').length,
     ...edit,
     source: shorten(source.slice(lineStart, lineEnd)),
-    change: shorten(source.slice(lineStart, edit.start) + edit.replacement + source.slice(edit.end, lineEnd)),
+    change: shorten(before + edit.replacement + after),
+    edit: (before + replaced + after).replace(/\s+/g, ' ').trim(),
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * `npm run test:mutate` breaks the source in one place at a time and runs the tests of that room. A mutant that no test
- * notices survives: a test is missing, or the change makes no difference and is accepted in `test/accepted-mutants.json`.
+ * notices survives: a test is missing, or the change makes no difference and is accepted in `test/accepted-mutants.ts`.
  *
  *   npm run test:mutate -- --sample 60 --seed 1 --room inbox
  *   npm run test:mutate -- --at src/inbox/commands/claim.ts:71
@@ -17,8 +17,10 @@ import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { parseSync } from 'oxc-parser'
+import { ACCEPTED } from '../../test/accepted-mutants.ts'
 import { createRandom } from '../../test/crash/random.ts'
 import { findDescendants } from '../test-watch.mjs'
+import { type AcceptedRule, findRule, unusedEdits } from './accepted.ts'
 import { applyMutant, findMutants, type Mutant } from './mutants.ts'
 import { copyRepository } from './mutate-copy.ts'
 import {
@@ -39,13 +41,6 @@ export interface Verdict {
   readonly ms: number
 }
 
-export interface AcceptedMutant {
-  readonly file: string
-  readonly source: string
-  readonly change: string
-  readonly reason: string
-}
-
 interface MutationOptions {
   readonly root: string
   readonly mutants: readonly Mutant[]
@@ -59,7 +54,7 @@ interface MutationOptions {
   readonly report?: (line: string) => void
 }
 
-const ROOMS = ['inbox', 'workspaces', 'doors/http', 'runtime', 'client']
+const ROOMS = ['inbox', 'views', 'workspaces', 'doors/http', 'runtime', 'client']
 const SCORE_MIN = 0.85
 /** About one mutant in four does not compile and is left out. */
 const DRAWN_SHARE = 1.6
@@ -253,8 +248,8 @@ export function sample<T>(items: readonly T[], size: number, seed: number): T[] 
 }
 
 /** Survivors that nobody accepted, and the share of the other mutants that tests noticed. */
-export function scoreOf(verdicts: readonly Verdict[], accepted: readonly AcceptedMutant[]) {
-  const isAccepted = ({ mutant }: Verdict) => accepted.some((each) => isSame(each, mutant))
+export function scoreOf(verdicts: readonly Verdict[], rules: readonly AcceptedRule[]) {
+  const isAccepted = ({ mutant }: Verdict) => findRule(rules, mutant) !== undefined
   const survivors = verdicts.filter((verdict) => verdict.killedBy === undefined)
   const counted = survivors.filter((verdict) => !isAccepted(verdict))
   const killed = verdicts.length - survivors.length
@@ -265,10 +260,6 @@ export function scoreOf(verdicts: readonly Verdict[], accepted: readonly Accepte
     accepted: survivors.length - counted.length,
     score: judged ? killed / judged : 1,
   }
-}
-
-function isSame(accepted: AcceptedMutant, mutant: Mutant): boolean {
-  return accepted.file === mutant.file && accepted.source === mutant.source && accepted.change === mutant.change
 }
 
 /** The source files of a room, without its tests. */
@@ -294,7 +285,6 @@ async function main(): Promise<void> {
   const unknown = rooms.find((room) => !ROOMS.includes(room))
   if (unknown !== undefined) throw new Error(`No room ${unknown}; there are ${ROOMS.join(', ')}.`)
   const read = (file: string) => readFileSync(join(root, file), 'utf8')
-  const accepted = JSON.parse(read('test/accepted-mutants.json')) as AcceptedMutant[]
   const all = rooms.flatMap((room) => sourcesOf(root, room)).flatMap((file) => findMutants(file, read(file)))
   const parses = (mutant: Mutant) => parseSync(mutant.file, applyMutant(read(mutant.file), mutant)).errors.length === 0
   const chosen = all.filter(
@@ -306,9 +296,7 @@ async function main(): Promise<void> {
   if (mutants.length === 0) throw new Error('No mutant that compiles matches --sample, --room and --at.')
   const workers = Number(values.workers)
   if (!Number.isInteger(workers) || workers < 1) throw new Error('--workers must be a whole number from 1.')
-  for (const each of accepted.filter(({ file }) => rooms.some((room) => file.startsWith(`src/${room}/`))))
-    if (!all.some((mutant) => isSame(each, mutant)))
-      console.log(`Accepted, but no longer in the source: ${each.file} ${each.change}`)
+  if (values.room === undefined) for (const edit of unusedEdits(ACCEPTED, all)) console.log(`Accepts nothing: ${edit}`)
   const stop = new AbortController()
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort())
   console.log(`${mutants.length} of ${all.length} mutants`)
@@ -325,7 +313,7 @@ async function main(): Promise<void> {
       ),
   })
   if (stop.signal.aborted) console.log(`Stopped after ${verdicts.length} of ${mutants.length} mutants.`)
-  const result = scoreOf(verdicts, accepted)
+  const result = scoreOf(verdicts, ACCEPTED)
   console.log(`\nSurvivors\n\n${result.survivors.map(({ mutant }) => formatMutant(mutant)).join('\n')}\n`)
   const seconds = verdicts.reduce((sum, { ms }) => sum + ms, 0) / 1000
   console.log(`killed ${result.killed}, survived ${result.survivors.length}, accepted ${result.accepted}`)
