@@ -99,7 +99,7 @@ test('CL-1 a parked message waits and did not fail; ends have the name of the st
   assert.deepEqual(steps, [
     [2000, 'started', 'attempt 1 began'],
     [2100, 'waiting', 'parked, next try at 19:05 UTC'],
-    [2200, 'started', 'attempt 2 began'],
+    [2200, 'started', 'attempt 1 began'],
     [2300, 'late', 'a result came after another attempt had taken over; it was kept and not used'],
     [2400, 'ended', 'the task is rejected: no room'],
     [2500, 'ended', 'the task is canceled'],
@@ -107,6 +107,33 @@ test('CL-1 a parked message waits and did not fail; ends have the name of the st
   ])
   assert.equal(state.open, false)
   assert.deepEqual(tell([at(1, status('TASK_STATE_A_B' as TaskState))]).steps, [[1, 'ended', 'the task is a b']])
+})
+
+test('CL-1 CN-3 only a failure counts as an attempt: waiting for a handler, or a lost worker, does not', () => {
+  const waits = status('TASK_STATE_WORKING', 'waiting: the handler cannot run', 'waiting')
+  const fails = status('TASK_STATE_WORKING', 'attempt 2 of 4 in 5 s: it broke', 'exit')
+  const { steps } = tell([
+    at(1, working),
+    at(2, waits),
+    at(3, working, { t: 'reset' }),
+    at(4, working, { t: 'reset' }),
+    at(5, fails),
+    at(6, waits),
+    at(7, working, { t: 'reset' }),
+  ])
+  assert.deepEqual(
+    steps.map(([, , text]) => text),
+    [
+      'attempt 1 began',
+      'waiting: the handler cannot run',
+      'attempt 1 began',
+      'attempt 1 was cut off before it ended: its worker was gone',
+      'attempt 1 began',
+      'attempt 1 failed: attempt 2 of 4 in 5 s: it broke (exit)',
+      'waiting: the handler cannot run',
+      'attempt 2 began',
+    ],
+  )
 })
 
 test('CL-1 long texts of a story are cut after 500 characters', () => {

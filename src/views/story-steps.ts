@@ -113,6 +113,10 @@ function createStepBuilder(message: StoryMessageRow, from: StoryCursor, isOwner:
   const say = (atMs: number, type: string, text: string) => void steps.push({ at: instant(atMs), type, text })
   let { attempt, open, asked } = from
   const tools = new Map<string, number>()
+  /** Only a failure counts, here as in `attempt 2 of 4 in 5 s`. */
+  const uncount = () => {
+    attempt = Math.max(0, attempt - 1)
+  }
   const begin = (atMs: number, again: boolean) => {
     if (asked) {
       asked = false
@@ -120,7 +124,10 @@ function createStepBuilder(message: StoryMessageRow, from: StoryCursor, isOwner:
     }
     // A message behind another one of its task is logged as working before its own attempt begins.
     if (open && !again) return
-    if (open) say(atMs, 'lost', `attempt ${attempt} was cut off before it ended: its worker was gone`)
+    if (open) {
+      say(atMs, 'lost', `attempt ${attempt} was cut off before it ended: its worker was gone`)
+      uncount()
+    }
     attempt++
     open = true
     tools.clear()
@@ -149,7 +156,10 @@ function createStepBuilder(message: StoryMessageRow, from: StoryCursor, isOwner:
         row.some(({ t }) => t === 'reset'),
       )
     // A parked message did not fail.
-    if (item.state === 'TASK_STATE_WORKING' && item.code === 'waiting') return end(atMs, 'waiting', text)
+    if (item.state === 'TASK_STATE_WORKING' && item.code === 'waiting') {
+      if (open) uncount()
+      return end(atMs, 'waiting', text)
+    }
     // The text of one with a next try begins with that try: `attempt 2 of 4 in 5 s: ...`.
     const joint = item.nextTryAtMs === undefined ? ':' : ';'
     if (item.state === 'TASK_STATE_WORKING')

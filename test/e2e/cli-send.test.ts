@@ -226,6 +226,12 @@ describe('molecule agent send and molecule task', () => {
     assert.equal(rows[0].workspace, 'unlisted')
     assert.equal(JSON.parse((await succeed('task', 'list', '-n', '1', '-o', 'json')).out).length, 1)
     assert.equal((await succeed('task', 'list', 'listed', '--state', 'failed')).out, 'There are no such tasks.\n')
+    await platform.send(await platform.exec('echo own words >&2; exit 3', { name: 'broken', max_attempts: 1 }), 'go')
+    const failed = (await succeed('task', 'list', 'broken')).out
+    assert.match(
+      failed,
+      /broken +failed: the agent's program ended with exit code 3 \(exit_3, err_\w+\) +\S+ s ago +go\n$/,
+    )
     const story = JSON.parse((await succeed('explain', taskId, '-o', 'json')).out)
     const shown = (await succeed('task', 'show', story.sender_message_id)).out
     assert.match(shown, new RegExp(`^task +${taskId}\\nworkspace +listed \\(${id}\\)\\nstate +completed\\n`))

@@ -4,6 +4,7 @@ import { chmodSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { createExternalWorkspace, readLines, startBridge, temporaryHome } from '../harness/bridge.ts'
+import { runCommand } from '../harness/command.ts'
 import {
   getTask,
   getWorkspace,
@@ -52,14 +53,17 @@ test('CN-3 messages wait for a handler that is missing, with the reason, and are
   const first = await getTask(platform, id, tasks[0] ?? '')
   assert.equal(first.status.state, 'TASK_STATE_WORKING')
   assert.match(reasonText(first), /^waiting: the handler of this workspace cannot run: .*exit code 127.*next try at/)
-  await bridge.waitForOutput(/its handler cannot run: command .*not found.*next try at/)
+  await bridge.waitForOutput(/ the handler cannot run: command .*not found\); messages wait, next try at/)
+  const env = { MOLECULE_HOME: platform.dataDir, MOLECULE_API_URL: platform.url }
+  const overview = (await runCommand(['status'], { env })).out
+  assert.match(overview, /\nDegraded:\n {2}Laptop {2}its handler cannot run: a command of the agent was not found/)
   install(`cat >> ${runs}; echo fine`)
   for (const task of tasks) assert.equal(replyText(await waitForFinalTask(platform, id, task)), 'fine\n')
   assert.deepEqual(readLines(runs), ['one', 'two', 'three'])
   await bridge.waitForOutput(/the handler works again/)
   await statusIs(platform, id, 'online')
   const { body } = await platform.request('GET', `/messages/${tasks[0]}/story`)
-  assert.doesNotMatch(JSON.stringify(body), /attempt 2 of/)
+  assert.match(JSON.stringify(body), /attempt 1 gave the answer/)
 })
 
 test('CN-3 a message that a broken handler cannot run goes to another bridge, or to the bridge when it starts again', async (t) => {

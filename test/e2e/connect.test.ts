@@ -140,7 +140,7 @@ test('CN-1 BK-5 BK-8 a setup that cannot work exits with 1 at start; unknown opt
       [['--backend', 'mock', '--dry-run'], '--token'],
     ] as const) {
       const message = new RegExp(
-        `does not accept the token from ${origin} \\(this token is not known here\\); give the token of ${target.id} by --token, --token-file or MOLECULE_WORKSPACE_TOKEN\\. An admin makes a new one by "workspace connect-command ${target.id}"`,
+        `does not accept the token from ${origin} \\(this token is not known here\\); give the token of ${target.id} by --token, --token-file or MOLECULE_WORKSPACE_TOKEN\\. An admin makes a new one with .molecule workspace connect-command ${target.id}. or on the page`,
       )
       const bridge = launchBridge(t, { ...start, args, workspace: target, token: ['--token', 'wrong'] })
       assert.equal(await bridge.ended, 1, bridge.output())

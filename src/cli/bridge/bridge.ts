@@ -180,14 +180,14 @@ function showHandler(
   broken: BrokenHandler | undefined,
   { isTrying, heartbeat, display }: { isTrying: boolean; heartbeat: Heartbeat; display: Display },
 ): void {
-  heartbeat.handlerChanged(broken && brokenText(broken, { text: broken.reason, isTrying }))
+  heartbeat.handlerChanged(broken && `its ${brokenText(broken, { text: broken.reason, isTrying })}`)
   if (broken === undefined) display.print('the handler works again')
-  else if (!isTrying) display.print(brokenText(broken, { text: broken.detail, isTrying }))
+  else if (!isTrying) display.print(`the ${brokenText(broken, { text: broken.detail, isTrying })}`)
 }
 
 function brokenText({ nextTryAtMs }: BrokenHandler, { text, isTrying }: { text: string; isTrying: boolean }): string {
   const next = isTrying ? 'the next one tries it' : `next try at ${timeOfDay(nextTryAtMs)}`
-  return `its handler cannot run: ${text.replaceAll(/\s+/g, ' ').trim()}; messages wait, ${next}`
+  return `handler cannot run: ${text.replaceAll(/\s+/g, ' ').trim()}; messages wait, ${next}`
 }
 
 function createWatcher(display: Display, heartbeat: ReturnType<typeof createHeartbeat>) {

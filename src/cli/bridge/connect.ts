@@ -95,9 +95,12 @@ async function connectTo(
 const isRefusedToken = (thrown: unknown): thrown is MoleculeError =>
   thrown instanceof MoleculeError && thrown.code === 'unauthenticated' && thrown.details['status'] !== undefined
 
-/** Prevents the advice for other commands, which send the admin token: a bridge does not use it. */
+/**
+ * Prevents the advice for other commands, which send the admin token: a bridge does not use it. The command in backticks is
+ * for the machine of the admin, so it is not rewritten with the settings of this one.
+ */
 function refusedToken(cause: MoleculeError, { apiUrl, tokens, workspaceId }: BridgeSettings): MoleculeError {
-  const message = `the platform at ${apiUrl} does not accept the token from ${tokens.origin} (${cause.message.split(':')[0]}); give the token of ${workspaceId} by --token, --token-file or MOLECULE_WORKSPACE_TOKEN. An admin makes a new one by "workspace connect-command ${workspaceId}", or on the page of the workspace, under Details`
+  const message = `the platform at ${apiUrl} does not accept the token from ${tokens.origin} (${cause.message.split(':')[0]}); give the token of ${workspaceId} by --token, --token-file or MOLECULE_WORKSPACE_TOKEN. An admin makes a new one with \`molecule workspace connect-command ${workspaceId}\` or on the page of the workspace, under Details`
   return new MoleculeError('unauthenticated', message, { cause })
 }
 

@@ -22,7 +22,7 @@ export interface RunFacts {
 /** Undefined if the process exited by itself with code 0. */
 export function runFailure(result: ProcessResult, facts: RunFacts): MoleculeError | undefined {
   const command = `command ${JSON.stringify(facts.command)}`
-  const stderr = stderrTail(result)
+  const stderr = stderrTail(result).trimEnd()
   const shownStderr = stderr === '' ? '' : ` (stderr: ${stderr})`
   switch (result.end) {
     case 'exited':

@@ -73,7 +73,8 @@ const COLUMNS: readonly Column<TaskLine>[] = [
 /** `failed: the agent's program is missing`. Why a task waits says already that it does. */
 function stateText(state: string, reason = ''): string {
   if (reason === '' || reason.startsWith('waiting')) return reason || state
-  return `${state}: ${reason}`
+  // The lines below are the program's own words: "task show" has them.
+  return `${state}: ${reason.split('\n', 1)[0]}`
 }
 
 async function list(

@@ -95,7 +95,15 @@ function renderOverview(context: CommandContext, report: OverviewReport): string
   const none = 'There are no workspaces yet; create one with "molecule init".'
   const table = context.table(workspaces, COLUMNS, none)
   const needed = needs === undefined ? '' : `\n${renderNeeds(context, needs, needsCount)}`
-  return `${withoutControls(head)}${table}${renderLimits(context, workspaces)}${needed}`
+  return `${withoutControls(head)}${table}${renderDegraded(workspaces)}${renderLimits(context, workspaces)}${needed}`
+}
+
+/** A failed one, or one without a log-in, is among the needs. */
+function renderDegraded(workspaces: readonly WorkspaceSummary[]): string {
+  const rows = workspaces.flatMap(({ name, status, status_reason: reason = '' }) =>
+    status === 'degraded' && reason !== '' ? [[`  ${withoutControls(name)}`, withoutControls(reason)]] : [],
+  )
+  return rows.length === 0 ? '' : `\nDegraded:\n${alignColumns(rows)}`
 }
 
 /** What does not work with the program of an agent, each with its workspace. */
