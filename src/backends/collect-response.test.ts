@@ -48,6 +48,7 @@ test('GW-8 a result has the text and the session of a turn; a failure says what 
   const failures: [MoleculeError, string][] = [
     [new MoleculeError('timeout', 'it took too long'), 'Query timed out'],
     [new MoleculeError('no_end', 'no result'), 'Failed to parse CLI output'],
+    [new MoleculeError('unreadable_output', 'it printed /srv/key'), 'Failed to parse CLI output'],
     [new MoleculeError('exit', 'it ended', { details: { stderr: `first${'x'.repeat(500)}` } }), 'x'.repeat(500)],
     [new MoleculeError('exit', 'it ended with 3', { details: { stderr: '' } }), 'it ended with 3'],
     [new MoleculeError('auth_failed', 'no log-in'), 'no log-in'],
