@@ -27,7 +27,7 @@ const conversationSchema = z.strictObject({
   principal: z.string(),
   sender: senderSchema.optional().describe('Of the first message.'),
   title: z.string().describe('The first words.'),
-  state: chatStateSchema.describe('Of the last message.'),
+  state: chatStateSchema.describe('Of the last message that did not answer a question of a running turn.'),
   messages: z.number(),
   updated_at: z.string(),
 })
@@ -101,6 +101,7 @@ export const chatMessageSchema = z.strictObject({
     })
     .optional()
     .describe('The permission that it waits for.'),
+  answers: z.string().optional().describe('The question of a running turn that this message answered.'),
   handled: z.boolean().optional().describe('Of a failed message: it was replayed or discarded.'),
   replayed_as: z.string().optional(),
 })

@@ -85,6 +85,8 @@ export interface ConversationMessage {
   /** Absent where no turn reported or cost anything. */
   readonly usage?: UsageSum
   readonly ask?: ChatAsk
+  /** The question of the running turn that this message answered. */
+  readonly answers?: string
   /** Of a dead letter: an owner has replayed or discarded it. */
   readonly isHandled?: boolean
   readonly replayedAs?: string

@@ -5,6 +5,7 @@
  */
 import type { ApiAnswer } from '../api/api.ts'
 import { type ChatStateRow, chatStateOf } from '../inbox/read/chat-state.ts'
+import { inStates } from '../inbox/rows/message.ts'
 import type { Sender } from '../protocol/request.ts'
 import { readTimeCursor, writeTimeCursor } from '../store/page-budget.ts'
 import { type ReadStore, sql, type Transaction } from '../store/store.ts'
@@ -46,7 +47,7 @@ interface ListedRow extends ChatStateRow {
   context_id: string
   principal: string
   last_n: number
-  /** 1 for the task of the last message. */
+  /** 1 for the task of the last message. An answer to a running turn is not looked at: its turn is what goes on. */
   is_last: number
 }
 
@@ -56,7 +57,8 @@ const LIST = `select t.id as task_id, t.updated_at, t.state as task_state, c.id,
   from (select id, conversation_id, updated_at, state from tasks where workspace_id = $1 and updated_at <= $2
       and (updated_at < $2 or id < $3) order by updated_at desc, id desc limit ${TASKS_SCANNED_MAX}) t
   join conversations c on c.id = t.conversation_id
-  left join messages m on m.conversation_id = c.id and m.n = c.last_n order by t.updated_at desc, t.id desc`
+  left join messages m on m.conversation_id = c.id and m.n = (select q.n from messages q where q.conversation_id = c.id
+    and not q.${inStates('answer')} order by q.n desc limit 1) order by t.updated_at desc, t.id desc`
 
 function* conversationsOf({
   workspaceId,

@@ -37,6 +37,14 @@ test('CV-2 a cancelled message is stopped, also while its processes end, and a d
   )
 })
 
+test('CV-9 a message that answers a running turn is answered, whatever that turn asks next', () => {
+  const states = ['TASK_STATE_WORKING', 'TASK_STATE_INPUT_REQUIRED', 'TASK_STATE_REJECTED'] as const
+  assert.deepEqual(
+    states.map((task_state) => shown({ state: 'answer', task_state })),
+    ['answered', 'answered', 'answered'],
+  )
+})
+
 test('CV-2 only the newest message of a task is in its state; the others are answered', () => {
   const states = ['TASK_STATE_INPUT_REQUIRED', 'TASK_STATE_AUTH_REQUIRED', 'TASK_STATE_REJECTED'] as const
   assert.deepEqual(

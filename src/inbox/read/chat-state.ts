@@ -10,7 +10,7 @@ export interface ChatStateRow {
   readonly losses: number
   readonly ready_at: number
   readonly now: number
-  /** 1 for the newest message of its task: only that one is in the state of the task. */
+  /** 1 for the newest message of its task that is no answer to an ask: only that one is in the state of the task. */
   readonly is_newest: number
 }
 
@@ -25,6 +25,9 @@ export function chatStateOf(row: ChatStateRow): ChatState {
       return 'stopped'
     case 'dead':
       return 'failed'
+    // The running turn has it. What that turn asks next is shown at the message of the turn.
+    case 'answer':
+      return 'answered'
     default:
       return row.is_newest === 1 ? settledState(row.task_state) : 'answered'
   }

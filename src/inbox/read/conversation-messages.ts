@@ -14,7 +14,9 @@ import { sql, type Transaction } from '../../store/store.ts'
 import { askIdOf } from '../commands/ask.ts'
 import type { ChatAsk, ChatPage, ChatQuery, ChatTool, ConversationMessage } from '../readers.ts'
 import type { LogItem } from '../rows/log.ts'
+import { inStates } from '../rows/message.ts'
 import type { StatusMessage } from '../rows/status-message.ts'
+import { messagesOfTask } from '../rows/task-messages.ts'
 import { type ChatStateRow, chatStateOf } from './chat-state.ts'
 import { replyArtifactId } from './log-wire.ts'
 import { partialArtifacts } from './partial-artifacts.ts'
@@ -70,8 +72,8 @@ const PAGE = `select m.id, m.workspace_id, m.conversation_id, m.task_id, m.n, m.
     m.failures, m.losses, m.ready_at, m.admitted_at, coalesce(m.leased_at, m.admitted_at) as started_at, m.settled_at,
     m.replayed_as, m.discarded_at, t.state as task_state, t.status_message, t.updated_at as task_changed_at,
     now_ms() as now,
-    case when exists (select 1 from messages l where l.conversation_id = m.conversation_id and l.n > m.n
-      and l.task_id = m.task_id) then 0 else 1 end as is_newest,
+    case when m.${inStates('answer')} or exists (select 1 from messages l where l.conversation_id = m.conversation_id
+      and l.n > m.n and l.task_id = m.task_id and not l.${inStates('answer')}) then 0 else 1 end as is_newest,
     case when m.settled_at is null then (select count(*) from messages b where b.conversation_id = m.conversation_id
       and b.n < m.n and b.n > c.settled_n and b.settled_at is null) else 0 end as place
   from (${withinPage(
@@ -141,6 +143,7 @@ function* toChatMessage(row: ChatRow, context: ChatContext): Transaction<Convers
   const isDamaged = row.reply !== null && reply === undefined
   const [used] = yield* sql<SumRow>(`select ${SUMS} from turn_usage where message_id = $1`, [row.id])
   const ask = state === 'waiting_for_you' ? yield* findAsk(row.id) : undefined
+  const answers = row.state === 'answer' ? yield* findQuestion(row) : undefined
   const { status, workspaceIs } = (yield* statusOf(row)) ?? {}
   // A message whose processes are being stopped has ended for its sender when the task was cancelled. No event tells the
   // page of the later settle, so the time of that one would never be shown.
@@ -173,6 +176,7 @@ function* toChatMessage(row: ChatRow, context: ChatContext): Transaction<Convers
     ...tools,
     ...(used !== undefined && used.turns > 0 && { usage: toSum(used) }),
     ...(ask !== undefined && { ask }),
+    ...(answers !== undefined && { answers }),
     ...(row.state === 'dead' && { isHandled: row.replayed_as !== null || row.discarded_at !== null }),
     ...(row.replayed_as !== null && { replayedAs: row.replayed_as }),
   }
@@ -288,4 +292,13 @@ function* findAsk(messageId: string): Transaction<ChatAsk | undefined> {
     askedAtMs: row.asked_at,
     expiresAtMs: row.expires_at,
   }
+}
+
+/** The question that this message answered. It was asked by an earlier message of the task. */
+const QUESTION = `select a.question from messages q join asks a on a.message_id = q.id
+  where ${messagesOfTask('q', '$1')} and a.answer_message_id = $2`
+
+function* findQuestion({ id, task_id: taskId }: ChatRow): Transaction<string | undefined> {
+  const [row] = yield* sql<{ question: string }>(QUESTION, [taskId, id])
+  return row && textOf(JSON.parse(row.question) as readonly Part[])
 }

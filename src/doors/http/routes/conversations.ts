@@ -95,6 +95,7 @@ function viewChatMessage(message: ConversationMessage): Frozen<z.output<typeof c
       asked_at: instant(ask.askedAtMs),
       expires_at: instant(ask.expiresAtMs),
     },
+    answers: message.answers,
     handled: message.isHandled,
     replayed_as: message.replayedAs,
   }

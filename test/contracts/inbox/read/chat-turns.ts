@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lease, Outcome, TurnEvent } from '../../../../src/inbox/worker.ts'
 import { diffOfFile } from '../../../../src/protocol/file-diff.ts'
+import { readConversations } from '../../../../src/views/conversations.ts'
 import { letterTo } from '../../../fakes/letters.ts'
 import { done, failure, type InboxHarness } from '../harness.ts'
 
@@ -65,6 +66,36 @@ export function chatTurnTests(harness: InboxHarness): void {
       await append(tool('Bash', 'finished', 'make'))
       const [ended] = (await messagesOf(lease))[0]?.tools ?? []
       assert.ok((ended?.durationMs ?? 60_000) < 30_000, `${ended?.durationMs} ms`)
+    })
+  })
+
+  test('CV-9 what a turn asks is shown at its message; the message that answered it keeps its question', async () => {
+    await withTurn(async (lease) => {
+      const { inbox, reception, store } = harness.local
+      const { workspaceId, taskId } = lease
+      const shown = async () =>
+        (await messagesOf(lease)).map(({ state, reason, ask, answers }) => [state, reason, ask?.tool, answers])
+      const listed = async () =>
+        (await readConversations(store, { workspaceId, limit: 1 })).conversations.map(({ state }) => state)
+      await inbox.ask(lease, { kind: 'question', id: 'q1', parts: [{ text: 'which size?' }] })
+      await reception.admit(letterTo(workspaceId, { taskId, text: '32' }))
+      const answered = ['answered', undefined, undefined, 'which size?']
+      assert.deepEqual(await shown(), [['running', undefined, undefined, undefined], answered])
+      assert.deepEqual(await listed(), ['running'])
+      await inbox.ask(lease, { kind: 'question', id: 'q2', parts: [{ text: 'which colour?' }] })
+      assert.deepEqual(await shown(), [['waiting_for_you', 'which colour?', undefined, undefined], answered])
+      assert.deepEqual(await listed(), ['waiting_for_you'])
+      await reception.admit(letterTo(workspaceId, { taskId, text: 'red' }))
+      const permission = {
+        kind: 'permission',
+        id: 'q3',
+        parts: [{ text: 'may I?' }],
+        tool: 'Bash',
+        subject: 'make',
+      } as const
+      await inbox.ask(lease, permission)
+      const also = ['answered', undefined, undefined, 'which colour?']
+      assert.deepEqual(await shown(), [['waiting_for_you', 'may I?', 'Bash', undefined], answered, also])
     })
   })
 

@@ -75,7 +75,8 @@ export function summaryOf(history: ChatHistory): ConversationView | undefined {
     context_id: contextId,
     principal,
     sender: first.sender,
-    state: last.state,
+    // An answer to a running turn is no turn of its own: the list shows how the turn stands.
+    state: (entries.findLast(({ answers }) => answers === undefined) ?? last).state,
     messages: last.n,
     title: title === '' ? 'a message without text' : title,
     updated_at: last.ended_at ?? last.started_at ?? last.sent_at,

@@ -96,9 +96,18 @@ function MessageText({ entry, history, workspace }: ChatEntryProps) {
   const isMine = sender.name === me?.name
   return (
     <div className="flex min-w-0 flex-col items-end gap-1.5">
+      {entry.answers === undefined ? null : <AskedQuestion name={workspace.name} question={entry.answers} />}
       {isMine ? null : <span className="text-faint text-time">{printableName(sender.name)}</span>}
       <Bubble text={text} files={attachments} />
       {line}
     </div>
   )
 }
+
+/** What this message answered. The turn that asked goes on at its own message. */
+const AskedQuestion = ({ name, question }: { readonly name: string; readonly question: string }) => (
+  <div className="mb-1.5 min-w-0 self-stretch border-line border-s-2 ps-3 text-soft">
+    <p className="font-[600] text-ink">{name} asked</p>
+    <Markdown text={question} />
+  </div>
+)

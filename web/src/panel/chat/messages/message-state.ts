@@ -47,6 +47,7 @@ export function messageState(message: PlacedMessage): MessageStateText {
     case 'parked':
       return { ...calm, hasStory: true, action: 'cancel', parts: [part(parkedText(message)), ...nextTry(message)] }
     case 'answered':
+      if (message.answers !== undefined) return { ...calm, parts: [part('answered the question')] }
       return { ...calm, parts: [part('answered'), ...usageOf(message), ...interruptedOf(message)] }
     case 'failed':
       return failedState(message)
