@@ -32,7 +32,7 @@ const conversationSchema = z.strictObject({
   updated_at: z.string(),
 })
 
-export const chatFileSchema = z.strictObject({
+const chatFileSchema = z.strictObject({
   name: z.string().optional(),
   media_type: z.string().optional(),
   bytes: z.number().optional(),
@@ -40,7 +40,7 @@ export const chatFileSchema = z.strictObject({
   url: z.string().optional(),
 })
 
-export const chatArtifactSchema = z.strictObject({
+const chatArtifactSchema = z.strictObject({
   id: z.string(),
   name: z.string().optional(),
   description: z.string().optional(),
@@ -48,7 +48,7 @@ export const chatArtifactSchema = z.strictObject({
   files: z.array(chatFileSchema),
 })
 
-export const chatToolSchema = z.strictObject({
+const chatToolSchema = z.strictObject({
   name: z.string(),
   subject: z.string().optional(),
   state: z.enum(['started', 'finished', 'failed']),
@@ -58,7 +58,7 @@ export const chatToolSchema = z.strictObject({
   diffs: z.array(fileDiffSchema).optional().describe('The files that it changed, where the agent reports them.'),
 })
 
-export const chatMessageSchema = z.strictObject({
+const chatMessageSchema = z.strictObject({
   id: z.string(),
   task_id: z.string(),
   n: z.number().describe('Its number in the conversation, from 1.'),

@@ -141,7 +141,6 @@ export function wireWorkspaces(parts: WireWorkspacesOptions): WiredWorkspaces {
       deliveries: localInbox.deliveries,
       damagedReplies: localInbox.damagedReplies,
       bridgeContext: { bridges: localInbox.bridges, brief },
-      conversations: localInbox.conversations,
       memories,
       schedules,
       files: createWorkspaceFiles({ store, homes, configs }),

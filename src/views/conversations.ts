@@ -4,12 +4,12 @@
  * tasks looked at, or of bytes searched; the reader goes on from the cursor.
  */
 import type { ApiAnswer } from '../api/api.ts'
-import { type ChatStateRow, chatStateOf } from '../inbox/read/chat-state.ts'
 import { inStates } from '../inbox/rows/message.ts'
 import type { Sender } from '../protocol/request.ts'
 import { readTimeCursor, writeTimeCursor } from '../store/page-budget.ts'
 import { type ReadStore, sql, type Transaction } from '../store/store.ts'
 import { truncate } from '../truncate.ts'
+import { type ChatStateRow, chatStateOf } from './chat-state.ts'
 import { instant } from './instant.ts'
 import { foldForSearch, likePattern, messageTextOf, replyTextOf } from './message-search.ts'
 

@@ -25,7 +25,7 @@ import { inStates, requeueAnswers } from '../rows/message.ts'
 import { markAsked } from '../rows/message-updates.ts'
 import { setTaskState } from '../rows/task.ts'
 import { answererOfRule, useRule } from '../rules/rules.ts'
-import { type Ask, type LeaseKey, type LeaseStanding, leaseId } from '../worker.ts'
+import type { Ask, LeaseKey, LeaseStanding } from '../worker.ts'
 import type { WorkerDirective } from './directives.ts'
 import { lockHeldTurn, type SuspendOutput, suspend, takeSlotBack } from './suspend.ts'
 
@@ -118,15 +118,6 @@ export function* findOpenAsk({ messageId, epoch, id }: AskKey): Transaction<Open
 export function* findOpenAsksFor(workspaceId: string, tool: string): Transaction<OpenAsk[]> {
   const rows = yield* sql<OpenAskRow>(`${SELECT_OPEN} and a.workspace_id = $1 and a.tool = $2`, [workspaceId, tool])
   return rows.map(toOpenAsk)
-}
-
-/** `<message>.<epoch>.<ask>`, as owners see it: the whole key, so that no answer can reach another ask. */
-export const askIdOf = (key: AskKey): string => `${leaseId(key)}.${key.id}`
-
-/** Undefined where the text is no such id. */
-export function parseAskId(text: string): AskKey | undefined {
-  const [, messageId, epoch, id] = /^([^.]{1,64})\.(\d{1,15})\.(.{1,128})$/s.exec(text) ?? []
-  return messageId && epoch && id ? { messageId, epoch: Number(epoch), id } : undefined
 }
 
 export function* findTimedOutAsks(): Transaction<OpenAsk[]> {

@@ -13,9 +13,7 @@ import { createPushConfigs, releasePushClaims } from '../deliver/push-configs.ts
 import type { Deliveries, PushConfigs } from '../delivery.ts'
 import type { DamagedReplies, DeadLetters, NeedSource, PendingAsks, Rules } from '../owners.ts'
 import type { WorkspaceQueues } from '../queues.ts'
-import { readChat } from '../read/conversation-messages.ts'
 import { createNeedSources } from '../read/needs.ts'
-import type { ChatQuery, Conversations } from '../readers.ts'
 import type { Reception } from '../reception.ts'
 import { createRules } from '../rules/rules.ts'
 import { correctClock } from '../upkeep/clock-correction.ts'
@@ -69,7 +67,6 @@ export interface LocalInbox {
   readonly pushConfigs: PushConfigs
   readonly queues: WorkspaceQueues
   readonly activity: Activity
-  readonly conversations: Conversations
   /** Handles delegations whose parent or child has ended; the sweep does the same. */
   readonly children: Children
   /**
@@ -80,10 +77,6 @@ export interface LocalInbox {
   /** Stops the sweep. Held leases stay as they are: their workers settle or release them. */
   close(): void
 }
-
-const createReaders = (store: Store) => ({
-  conversations: { read: (query: ChatQuery) => store.read(() => readChat(query)) },
-})
 
 export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
   const scrub = createScrub({ ...options, changed: (workspaceId) => context.changed(workspaceId) })
@@ -144,7 +137,6 @@ export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
     pushConfigs: createPushConfigs(store, options.host),
     queues: createWorkspaceQueues(context, sweep.look),
     activity: createActivity(context),
-    ...createReaders(store),
     children,
     recover: () => recover(options),
     close() {

@@ -4,7 +4,7 @@
  */
 import { type Statement, statement } from '../../store/store.ts'
 import type { Answerer, AskDecision } from '../owners.ts'
-import type { Ask, LeaseKey } from '../worker.ts'
+import { type Ask, type LeaseKey, leaseId } from '../worker.ts'
 import { type States, stateCondition } from './state-condition.ts'
 
 export type AskState = 'open' | 'answered' | 'denied' | 'void'
@@ -21,6 +21,15 @@ export interface AskKey {
   readonly messageId: string
   readonly epoch: number
   readonly id: string
+}
+
+/** `<message>.<epoch>.<ask>`, as owners see it: the whole key, so that no answer can reach another ask. */
+export const askIdOf = (key: AskKey): string => `${leaseId(key)}.${key.id}`
+
+/** Undefined where the text is no such id. */
+export function parseAskId(text: string): AskKey | undefined {
+  const [, messageId, epoch, id] = /^([^.]{1,64})\.(\d{1,15})\.(.{1,128})$/s.exec(text) ?? []
+  return messageId && epoch && id ? { messageId, epoch: Number(epoch), id } : undefined
 }
 
 const move = (to: AskState, from: AskState, set = ''): string =>

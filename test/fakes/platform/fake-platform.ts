@@ -114,9 +114,6 @@ const NO_WORKSPACE_CONTEXT: WorkspaceRoutesContext = {
     remove: rejectNotFound,
   },
   store: emptyStore,
-  conversations: {
-    read: ({ workspaceId }) => rejectNotFound(workspaceId),
-  },
   registry: {
     register: rejectNotFound,
     setStatusText: rejectNotFound,

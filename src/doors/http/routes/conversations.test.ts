@@ -1,40 +1,17 @@
 import assert from 'node:assert/strict'
-import test from 'node:test'
+import test, { type TestContext } from 'node:test'
 import { WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
-import { openRoutes, recordPart } from '../../../../test/harness/clients/route-calls.ts'
+import { openRoutes } from '../../../../test/harness/clients/route-calls.ts'
 import { openTestStore } from '../../../../test/harness/stores/sqlite-store.ts'
-import type { ChatPage, ConversationMessage, Conversations } from '../../../inbox/readers.ts'
 import { envelopeOf, writeEnvelope } from '../../../protocol/envelope.ts'
+import { writeReply } from '../../../protocol/stored-reply.ts'
+import type { Value } from '../../../store/store.ts'
 import type { TokenRole } from '../../../workspaces/tokens.ts'
 
 const PATH = `/workspaces/${WORKSPACE_ID}/conversations`
 const SENDER = { kind: 'person', id: 'a', name: 'ana', door: 'http' } as const
 const AT = 1_700_000_000_000
 const at = (seconds: number) => new Date(AT + seconds * 1000).toISOString()
-const BARE: ConversationMessage = {
-  id: 'm_1',
-  taskId: 't_1',
-  n: 1,
-  senderMessageId: 's_1',
-  sender: SENDER,
-  parts: [{ text: 'Hel' }, { text: 'lo' }],
-  state: 'queued',
-  admittedAtMs: AT,
-  tools: [],
-}
-const BARE_VIEW = {
-  id: 'm_1',
-  task_id: 't_1',
-  n: 1,
-  sender_message_id: 's_1',
-  sender: SENDER,
-  text: 'Hello',
-  attachments: [],
-  state: 'queued',
-  sent_at: at(0),
-  tools: [],
-}
-
 test('CV-2 the conversations of a workspace are listed in pages of 30, and searched', async (t) => {
   const { store, insert } = openTestStore(t)
   const add = async (id: string, text: string, n: number) => {
@@ -68,103 +45,86 @@ test('CV-2 the conversations of a workspace are listed in pages of 30, and searc
   assert.equal((await call('GET /workspaces/ws_01M7FPH65GBDK8DY0646KAE618/conversations')).status, 404)
 })
 
-test('CV-2 a conversation is read in pages of 20 messages; owners also see what the program printed', async (t) => {
-  const page: ChatPage = {
-    id: 'c_1',
-    contextId: 'x',
-    principal: 'people',
-    messages: [BARE],
-    seq: 9,
-    hasNewer: false,
-    before: 1,
+/** A conversation `c` of this many failed messages, and a door on its store. */
+async function openChat(t: TestContext, messages: number, more: Readonly<Record<string, Value>> = {}) {
+  const { store, insert } = openTestStore(t)
+  const common = { workspace_id: WORKSPACE_ID, conversation_id: 'c' }
+  await insert('workspace_load', { workspace_id: WORKSPACE_ID, slots: 1, hosted: 1, seq: 9 })
+  await insert('conversations', { id: 'c', workspace_id: WORKSPACE_ID, context_id: 'x', last_n: messages })
+  const status = JSON.stringify({ parts: [{ text: 'it broke' }], code: 'exit', detail: 'stderr' })
+  for (let n = 1; n <= messages; n++) {
+    const id = `m_${n}`
+    await insert('tasks', { ...common, id, context_id: 'x', state: 'TASK_STATE_FAILED', status_message: status })
+    const envelope = writeEnvelope(envelopeOf({ messageId: `s_${n}`, parts: [{ text: 'Hel' }, { text: 'lo' }] }))
+    const times = { begun: 1, admitted_at: AT, ready_at: AT, leased_at: AT + 1000, settled_at: AT + 2500 }
+    const row = { ...common, ...times, id, task_id: id, n, state: 'dead', sender: JSON.stringify(SENDER), envelope }
+    await insert('messages', { ...row, ...more })
   }
-  const conversations = recordPart<Conversations>({ read: page })
-  const call = await openRoutes(t, { conversations: conversations.part })
-  const { json } = await call(`GET ${PATH}/c_1`, { role: 'viewer' })
-  const view = { id: 'c_1', context_id: 'x', principal: 'people', messages: [BARE_VIEW], seq: 9, has_newer: false }
-  assert.deepEqual(json, { ...view, before: 1 })
-  await call(`GET ${PATH}/c_1?limit=50&before=1`, { role: 'member' })
-  await call(`GET ${PATH}/c_1?limit=1&before=${Number.MAX_SAFE_INTEGER}`)
-  const query = { workspaceId: WORKSPACE_ID, conversation: 'c_1' }
-  assert.deepEqual(conversations.take(), [
-    ['read', { ...query, limit: 20, detail: false }],
-    ['read', { ...query, limit: 50, detail: true, before: 1 }],
-    ['read', { ...query, limit: 1, detail: true, before: Number.MAX_SAFE_INTEGER }],
-  ])
+  return { insert, call: await openRoutes(t, { store }) }
+}
+
+test('CV-2 a conversation is read in pages of 20 messages; owners also see what the program printed', async (t) => {
+  const { call } = await openChat(t, 51)
+  const read = async (query: string, role: TokenRole = 'viewer') => {
+    const { messages, before, has_newer } = (await call(`GET ${PATH}/c${query}`, { role })).json
+    return [messages.length, messages.at(-1).n, before, has_newer, messages[0].detail]
+  }
+  assert.deepEqual(await read(''), [20, 51, 32, false, undefined])
+  assert.deepEqual(await read('?limit=50&before=51', 'member'), [50, 50, undefined, true, 'stderr'])
+  assert.deepEqual(await read(`?limit=1&before=${Number.MAX_SAFE_INTEGER}`, 'admin'), [1, 51, 51, false, 'stderr'])
+  assert.deepEqual(await read('?limit=4&at=m_5'), [4, 6, 3, true, undefined])
   for (const wrong of ['limit=0', 'limit=51', 'before=0'])
-    assert.equal((await call(`GET ${PATH}/c_1?${wrong}`)).status, 400, wrong)
-  const { before: _, ...first } = page
-  const whole = await openRoutes(t, { conversations: recordPart<Conversations>({ read: first }).part })
-  assert.deepEqual((await whole(`GET ${PATH}/c_1`)).json, view)
+    assert.equal((await call(`GET ${PATH}/c?${wrong}`)).status, 400, wrong)
 })
 
-test('CV-2 a message shows its state, times, reply, tools, usage and what it waits for', async (t) => {
-  const sum = { turns: 1, unknownTurns: 0, unknownCostTurns: 0, inputTokens: 1, outputTokens: 2, costUsd: null }
-  const full: ConversationMessage = {
-    ...BARE,
+test('CV-2 a message shows its state, times, reply, tools and usage', async (t) => {
+  const reply = writeReply({ parts: [{ text: 'Hi' }], artifacts: [] })
+  const { call, insert } = await openChat(t, 1, { losses: 1, replayed_as: 't_2', reply })
+  const use = { type: 'tool', name: 'Edit', subject: 'a' }
+  const diffs = [{ path: 'a', diff: '+x' }]
+  for (const [seq, event] of [
+    { ...use, state: 'started' },
+    { ...use, state: 'finished', diffs },
+  ].entries()) {
+    const place = { workspace_id: WORKSPACE_ID, task_id: 'm_1', message_id: 'm_1' }
+    await insert('events', { ...place, seq, at_ms: AT + 5 * seq, items: JSON.stringify([{ t: 'turn', event }]) })
+  }
+  const used = { input_tokens: 1, output_tokens: 2, duration_ms: 1500, ended_at: AT }
+  await insert('turn_usage', { workspace_id: WORKSPACE_ID, message_id: 'm_1', ...used })
+  const { json } = await call(`GET ${PATH}/c`)
+  const message = {
+    id: 'm_1',
+    task_id: 'm_1',
+    n: 1,
+    sender_message_id: 's_1',
+    sender: SENDER,
+    text: 'Hello',
+    attachments: [],
     state: 'failed',
-    place: 2,
     reason: 'it broke',
     code: 'exit',
     detail: 'stderr',
-    lostTurns: 1,
-    nextTryAtMs: AT + 3000,
-    startedAtMs: AT + 1000,
-    endedAtMs: AT + 2500,
-    hasMoreTools: true,
-    reply: { parts: [{ text: 'Hi' }], isPartial: true, artifacts: [] },
-    tools: [
-      { name: 'Bash', state: 'started', atMs: AT },
-      { name: 'Edit', subject: 'a', state: 'finished', atMs: AT, durationMs: 5, diffs: [{ path: 'a', diff: '+x' }] },
-    ],
-    usage: { ...sum, durationMs: 1500 },
-    ask: { id: 'a_1', tool: 'Bash', subject: 'ls', askedAtMs: AT, expiresAtMs: AT + 60_000 },
-    isHandled: true,
-    replayedAs: 't_2',
-  }
-  const started = { ...BARE, startedAtMs: AT + 1000 }
-  const page: ChatPage = {
-    id: 'c',
-    contextId: 'x',
-    principal: 'people',
-    messages: [full, started],
-    seq: 9,
-    hasNewer: false,
-  }
-  const call = await openRoutes(t, { conversations: recordPart<Conversations>({ read: page }).part })
-  const [shown, running] = (await call(`GET ${PATH}/c_1`)).json.messages
-  assert.deepEqual(shown, {
-    ...BARE_VIEW,
-    state: 'failed',
-    place: 2,
-    reason: 'it broke',
-    code: 'exit',
-    detail: 'stderr',
-    interruptions: 1,
-    next_try_at: at(3),
+    sent_at: at(0),
     started_at: at(1),
     ended_at: at(2.5),
     duration_ms: 1500,
-    reply: { text: 'Hi', partial: true, artifacts: [] },
-    tools: [
-      { name: 'Bash', state: 'started', at: at(0) },
-      { name: 'Edit', subject: 'a', state: 'finished', at: at(0), duration_ms: 5, diffs: [{ path: 'a', diff: '+x' }] },
-    ],
-    more_tools: true,
+    interruptions: 1,
+    reply: { text: 'Hi', partial: false, artifacts: [] },
+    tools: [{ ...use, type: undefined, state: 'finished', at: at(0), duration_ms: 5, diffs }],
     usage: {
       turns: 1,
       unknown_turns: 0,
-      unknown_cost_turns: 0,
+      unknown_cost_turns: 1,
       input_tokens: 1,
       output_tokens: 2,
       cost_usd: null,
       duration_ms: 1500,
     },
-    ask: { id: 'a_1', tool: 'Bash', subject: 'ls', asked_at: at(0), expires_at: at(60) },
     handled: true,
     replayed_as: 't_2',
-  })
-  assert.deepEqual(running, { ...BARE_VIEW, started_at: at(1) })
+  }
+  const page = { id: 'c', context_id: 'x', principal: 'people', messages: [message], seq: 9, has_newer: false }
+  assert.deepEqual(json, JSON.parse(JSON.stringify(page)))
 })
 
 test('CV-2 files of a message and of a reply are shown by name, type and size, and long texts are cut', async (t) => {
@@ -186,10 +146,9 @@ test('CV-2 files of a message and of a reply are shown by name, type and size, a
     { artifactId: 'long', parts: [{ text: 'x'.repeat(2001) }] },
     { artifactId: 'file', parts: [{ raw }] },
   ]
-  const message = { ...BARE, parts, reply: { parts: [], isPartial: false, artifacts } }
-  const page: ChatPage = { id: 'c', contextId: 'x', principal: 'people', messages: [message], seq: 9, hasNewer: true }
-  const call = await openRoutes(t, { conversations: recordPart<Conversations>({ read: page }).part })
-  const [shown] = (await call(`GET ${PATH}/c_1`)).json.messages
+  const envelope = writeEnvelope(envelopeOf({ messageId: 's', parts }))
+  const { call } = await openChat(t, 1, { envelope, reply: writeReply({ parts: [], artifacts }) })
+  const [shown] = (await call(`GET ${PATH}/c`)).json.messages
   assert.deepEqual([shown.text, shown.attachments], ['ab', files])
   assert.deepEqual(shown.reply, {
     text: '',

@@ -14,7 +14,6 @@ import type { Activity } from '../../../inbox/activity.ts'
 import type { Bridges } from '../../../inbox/bridges.ts'
 import type { Deliveries } from '../../../inbox/delivery.ts'
 import type { Budgets, DamagedReplies, DeadLetters, PendingAsks, Rules } from '../../../inbox/owners.ts'
-import type { Conversations } from '../../../inbox/readers.ts'
 import type { Reception } from '../../../inbox/reception.ts'
 import type { Lease } from '../../../inbox/worker.ts'
 import type { Log } from '../../../log.ts'
@@ -187,7 +186,6 @@ export interface WorkspaceRoutesContext {
     /** The brief of a lease for this bridge; throws `bad_config`. */
     readonly brief: (lease: Lease, bridge: BriefedBridge) => Promise<Brief>
   }
-  readonly conversations: Conversations
   readonly memories: Memories
   readonly schedules: Schedules
   /** Sends the messages of schedules. */

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lease, Outcome, TurnEvent } from '../../../../src/inbox/worker.ts'
 import { diffOfFile } from '../../../../src/protocol/file-diff.ts'
+import { readChatPage } from '../../../../src/views/chat-page.ts'
 import { readConversations } from '../../../../src/views/conversations.ts'
 import { letterTo } from '../../../fakes/letters.ts'
 import { done, failure, type InboxHarness } from '../harness.ts'
@@ -18,7 +19,7 @@ const said = (delta: string): TurnEvent => ({ type: 'text', delta })
 
 export function chatTurnTests(harness: InboxHarness): void {
   const messagesOf = async ({ workspaceId, conversationId }: Lease) =>
-    (await harness.local.conversations.read({ workspaceId, conversation: conversationId, ...PAGE })).messages
+    (await readChatPage(harness.local.store, { workspaceId, conversation: conversationId, ...PAGE })).messages
   /** A running turn, one row of the log for each event, and one second between two rows. */
   const withTurn = async (work: (lease: Lease, append: (...events: TurnEvent[]) => Promise<void>) => Promise<void>) => {
     const id = await harness.workspace()
@@ -36,8 +37,8 @@ export function chatTurnTests(harness: InboxHarness): void {
   const toolsOf = async (lease: Lease) => {
     await harness.sql('update events set at_ms = 1000 * seq where workspace_id = $1', lease.workspaceId)
     const [message] = await messagesOf(lease)
-    return message?.tools.map(({ name, subject, state, durationMs, waitedMs }) => [
-      ...[name, subject, state, durationMs, waitedMs],
+    return message?.tools.map(({ name, subject, state, duration_ms, waited_ms }) => [
+      ...[name, subject, state, duration_ms, waited_ms],
     ])
   }
 
@@ -65,7 +66,7 @@ export function chatTurnTests(harness: InboxHarness): void {
       await harness.local.reception.admit(letterTo(lease.workspaceId, { taskId: lease.taskId }))
       await append(tool('Bash', 'finished', 'make'))
       const [ended] = (await messagesOf(lease))[0]?.tools ?? []
-      assert.ok((ended?.durationMs ?? 60_000) < 30_000, `${ended?.durationMs} ms`)
+      assert.ok((ended?.duration_ms ?? 60_000) < 30_000, `${ended?.duration_ms} ms`)
     })
   })
 
@@ -111,7 +112,7 @@ export function chatTurnTests(harness: InboxHarness): void {
       const again = await worker.lease()
       await inbox.append(again, { from: 1, events: [tool('Two', 'started'), said('right')] })
       const shown = async () =>
-        (await messagesOf(again)).map(({ tools, reply }) => [tools.map(({ name }) => name), reply?.parts[0]?.text])
+        (await messagesOf(again)).map(({ tools, reply }) => [tools.map(({ name }) => name), reply?.text])
       assert.deepEqual(await shown(), [[['Two'], 'right']])
       await inbox.settle(again, { ...done('more?'), finality: 'input_required' } as Outcome)
       await reception.admit(letterTo(id, { taskId }))
@@ -127,7 +128,7 @@ export function chatTurnTests(harness: InboxHarness): void {
       await append(...Array<TurnEvent>(398).fill(tool('Read', 'finished')))
       const counted = async () => {
         const [message] = await messagesOf(lease)
-        return [message?.tools.length, message?.hasMoreTools]
+        return [message?.tools.length, message?.more_tools]
       }
       assert.deepEqual(await counted(), [398, undefined], 'the beginning of the turn is a row too')
       await append(...Array<TurnEvent>(3).fill(tool('Read', 'finished')))
@@ -147,7 +148,7 @@ export function chatTurnTests(harness: InboxHarness): void {
         if (n === 5) return one
       }
     })
-    const shown = (await messagesOf(lease)).map(({ tools, hasMoreTools }) => [tools.length, hasMoreTools])
+    const shown = (await messagesOf(lease)).map(({ tools, more_tools }) => [tools.length, more_tools])
     assert.deepEqual(shown, [[0, true], ...Array.from({ length: 4 }, () => [1, undefined])])
   })
 
@@ -158,7 +159,8 @@ export function chatTurnTests(harness: InboxHarness): void {
       const artifact = { artifactId: 'a1', parts: [{ text: 'file' }] }
       await append({ type: 'artifact', artifact, append: false, lastChunk: true })
       await append(said('he'), said('llo'))
-      assert.deepEqual(await reply(), { parts: [{ text: 'hello' }], artifacts: [artifact], isPartial: true })
+      const shown = { id: 'a1', name: undefined, description: undefined, text: 'file', files: [] }
+      assert.deepEqual(await reply(), { text: 'hello', partial: true, artifacts: [shown] })
       await append(...Array<TurnEvent>(5).fill(said('x'.repeat(250_000))))
       assert.equal(await reply(), undefined, 'the reader follows the log instead')
     })
@@ -166,22 +168,21 @@ export function chatTurnTests(harness: InboxHarness): void {
 
   test('CV-2 CV-4 a chat has the tools of a message with their diffs, and says when there are more than a page holds', async () => {
     const id = await harness.workspace()
-    const { reception, inbox, conversations } = harness.local
+    const { reception, inbox } = harness.local
     await harness.withWorker(id, async (worker) => {
       await reception.admit(letterTo(id))
       const lease = await worker.lease()
       const diffs = [diffOfFile('a', 'created', 'x\n'.repeat(3000))]
       const readOne = async () => {
-        const page = await conversations.read({ workspaceId: id, conversation: lease.conversationId, ...PAGE })
-        return page.messages[0] ?? assert.fail('no message')
+        return (await messagesOf(lease))[0] ?? assert.fail('no message')
       }
       const edited = { type: 'tool', name: 'Edit', state: 'finished', diffs } as const
       await inbox.append(lease, { from: 1, events: [edited] })
       const few = await readOne()
-      assert.deepEqual([few.tools.map((one) => one.diffs), few.hasMoreTools], [[diffs], undefined])
+      assert.deepEqual([few.tools.map((one) => one.diffs), few.more_tools], [[diffs], undefined])
       for (let from = 2; from <= 40; from++) await inbox.append(lease, { from, events: [edited] })
       const many = await readOne()
-      assert.equal(many.hasMoreTools, true)
+      assert.equal(many.more_tools, true)
       assert.ok(many.tools.length > 10 && many.tools.length < 40)
       await inbox.settle(lease, done('hello'))
     })

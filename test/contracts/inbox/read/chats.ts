@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lease, Outcome } from '../../../../src/inbox/worker.ts'
+import { readChatPage } from '../../../../src/views/chat-page.ts'
 import { type ConversationsQuery, readConversations } from '../../../../src/views/conversations.ts'
 import { letterTo } from '../../../fakes/letters.ts'
 import { COPIED_TEXT, copyMessages } from '../../../harness/stores/many-messages.ts'
@@ -103,7 +104,7 @@ function listTests(harness: InboxHarness): void {
 
 function messageTests(harness: InboxHarness): void {
   const read = (workspaceId: string, conversation: string, more: object = {}) =>
-    harness.local.conversations.read({ workspaceId, conversation, ...PAGE, ...more })
+    readChatPage(harness.local.store, { workspaceId, conversation, ...PAGE, ...more })
   const message = async ({ workspaceId, conversationId, messageId }: Lease, more: object = {}) => {
     const { messages } = await read(workspaceId, conversationId, more)
     return messages.find((each) => each.id === messageId) ?? assert.fail(`no message ${messageId}`)
@@ -116,7 +117,7 @@ function messageTests(harness: InboxHarness): void {
     const elsewhere = await harness.run(letterTo(other, { contextId: 'c2' }), done('elsewhere'))
     for (let n = 0; n < 4; n++) await harness.run(letterTo(id, { contextId: 'c' }), done('ok'))
     const paged = async (more: object) => {
-      const { messages, before, hasNewer } = await read(id, 'c', more)
+      const { messages, before, has_newer: hasNewer } = await read(id, 'c', more)
       return [messages.map(({ n }) => n), before, hasNewer]
     }
     assert.deepEqual(await paged({}), [[1, 2, 3, 4], undefined, false])
@@ -139,14 +140,22 @@ function messageTests(harness: InboxHarness): void {
       await inbox.settle(again, { ...done('hi'), usage: { costUsd: 0.5, durationMs: 4 } })
       return again
     })
-    const { startedAtMs = 0, endedAtMs = 0, usage, sender, ...shown } = await message(lease)
-    assert.ok(shown.admittedAtMs <= startedAtMs && startedAtMs <= endedAtMs)
-    assert.deepEqual([usage?.turns, usage?.costUsd, sender.name], [1, 0.5, 'admin'])
-    const { admittedAtMs: _, ...rest } = shown
-    const ids = { id: lease.messageId, taskId: lease.taskId, n: 1, senderMessageId: 'mine' }
-    const reply = { parts: [{ text: 'hi' }], artifacts: [], isPartial: false }
-    const known = { state: 'answered', parts: [{ text: 'hello' }], lostTurns: 1, tools: [] }
-    assert.deepEqual(rest, { ...ids, ...known, reply })
+    const { sent_at, started_at = '', ended_at = '', duration_ms, usage, sender, ...shown } = await message(lease)
+    assert.ok(sent_at <= started_at && started_at <= ended_at)
+    assert.equal(duration_ms, Date.parse(ended_at) - Date.parse(started_at))
+    assert.deepEqual([usage?.turns, usage?.cost_usd, sender.name], [1, 0.5, 'admin'])
+    assert.deepEqual(JSON.parse(JSON.stringify(shown)), {
+      id: lease.messageId,
+      task_id: lease.taskId,
+      n: 1,
+      sender_message_id: 'mine',
+      text: 'hello',
+      attachments: [],
+      state: 'answered',
+      interruptions: 1,
+      reply: { text: 'hi', partial: false, artifacts: [] },
+      tools: [],
+    })
   })
 
   test('CV-2 a failed message has its reason, its detail only for the owner, and says whether a person has handled it', async () => {
@@ -157,17 +166,14 @@ function messageTests(harness: InboxHarness): void {
       await harness.run(letterTo(id), dead),
       await harness.run(letterTo(id), dead),
     ]
-    const { state, reason, code, detail, isHandled } = await message(first)
-    assert.deepEqual(
-      [state, reason, code, detail, isHandled],
-      ['failed', 'the program failed', 'exit', undefined, false],
-    )
+    const { state, reason, code, detail, handled } = await message(first)
+    assert.deepEqual([state, reason, code, detail, handled], ['failed', 'the program failed', 'exit', undefined, false])
     assert.equal((await message(first, { detail: true })).detail, failure.message)
     await harness.local.deadLetters.discard(id, second.messageId)
     const replayedAs = await harness.local.deadLetters.replay(id, third.messageId)
-    const handled = [await message(second), await message(third)]
+    const settled = [await message(second), await message(third)]
     assert.deepEqual(
-      handled.map((each) => [each.isHandled, each.replayedAs]),
+      settled.map((each) => [each.handled, each.replayed_as]),
       [
         [true, undefined],
         [true, replayedAs],
@@ -186,8 +192,8 @@ function messageTests(harness: InboxHarness): void {
       for (let n = 0; n < 3; n++) await reception.admit(letterTo(id, { contextId: 'c' }))
       const lease = await worker.lease()
       const shown = async () =>
-        (await read(id, 'c')).messages.map(({ state, place, reason, nextTryAtMs }) => [
-          ...[state, place, reason?.replace(lease.messageId, 'ID'), nextTryAtMs !== undefined],
+        (await read(id, 'c')).messages.map(({ state, place, reason, next_try_at }) => [
+          ...[state, place, reason?.replace(lease.messageId, 'ID'), next_try_at !== undefined],
         ])
       const behind = 'waiting behind message ID of the same conversation'
       assert.deepEqual(await shown(), [
@@ -210,7 +216,7 @@ function messageTests(harness: InboxHarness): void {
   test('CV-2 a queued message says that its workspace is offline or paused', async () => {
     const id = await harness.workspace()
     await harness.local.reception.admit(letterTo(id, { contextId: 'c' }))
-    const shown = async () => (await read(id, 'c')).messages.map(({ reason, workspaceIs }) => [reason, workspaceIs])
+    const shown = async () => (await read(id, 'c')).messages.map(({ reason, workspace_is }) => [reason, workspace_is])
     assert.deepEqual(await shown(), [['waiting: the workspace is offline (it has never connected)', 'offline']])
     await harness.sql('update workspace_load set paused = 1 where workspace_id = $1', id)
     assert.deepEqual(await shown(), [['waiting: the workspace is paused', 'paused']])
@@ -245,7 +251,7 @@ function messageTests(harness: InboxHarness): void {
       const [pending] = (await pendingAsks.list({ workspaceId: id })).rows
       const { ask, state } = await message(lease)
       assert.deepEqual([state, ask?.id, ask?.tool, ask?.subject], ['waiting_for_you', pending?.id, 'Bash', 'make'])
-      assert.ok((ask?.expiresAtMs ?? 0) > (ask?.askedAtMs ?? 0))
+      assert.ok((ask?.expires_at ?? '') > (ask?.asked_at ?? ''))
       await pendingAsks.answer(pending?.id ?? '', 'allowed', { name: 'Ana', principal: 'people', door: 'http' })
       assert.equal((await message(lease)).ask, undefined)
       await inbox.ask(lease, { kind: 'question', id: '2', parts: [{ text: 'why?' }] })
@@ -262,8 +268,8 @@ function messageTests(harness: InboxHarness): void {
       const { taskId } = await reception.admit(letterTo(id))
       const lease = await worker.lease()
       const shown = async () => {
-        const { state, startedAtMs, endedAtMs } = await message(lease)
-        return [state, startedAtMs !== undefined, endedAtMs !== undefined]
+        const { state, started_at, ended_at } = await message(lease)
+        return [state, started_at !== undefined, ended_at !== undefined]
       }
       assert.deepEqual(await shown(), ['running', true, false])
       await reception.cancel(taskId)

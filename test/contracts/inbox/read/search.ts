@@ -1,6 +1,7 @@
 /** The search over all stored messages and answers, and the page of a chat around what it found. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { readChatPage } from '../../../../src/views/chat-page.ts'
 import { searchMessages } from '../../../../src/views/message-search.ts'
 import { letterTo } from '../../../fakes/letters.ts'
 import { done, type InboxHarness } from '../harness.ts'
@@ -82,17 +83,17 @@ export function searchTests(harness: InboxHarness): void {
     )
     const [fifth = '', last = ''] = [taskIds[4], taskIds.at(-1)]
     const read = (conversation: string, at: string) =>
-      harness.local.conversations.read({ workspaceId: id, conversation, at, limit: 6, detail: false })
+      readChatPage(harness.local.store, { workspaceId: id, conversation, at, limit: 6, detail: false })
     for (const conversation of ['c', fifth]) {
       const page = await read(conversation, fifth)
       assert.deepEqual(
         page.messages.map(({ n }) => n),
         [2, 3, 4, 5, 6, 7],
       )
-      assert.deepEqual([page.hasNewer, page.before, page.contextId], [true, 2, 'c'])
+      assert.deepEqual([page.has_newer, page.before, page.context_id], [true, 2, 'c'])
     }
     const end = await read(last, last)
-    assert.deepEqual([end.messages.at(-1)?.n, end.hasNewer], [30, false])
+    assert.deepEqual([end.messages.at(-1)?.n, end.has_newer], [30, false])
     assert.equal((await read('c', 'gone')).messages.at(-1)?.n, 30)
   })
 }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { findDirectives } from '../../../../src/inbox/commands/directives.ts'
+import { readChatPage } from '../../../../src/views/chat-page.ts'
 import { letterTo } from '../../../fakes/letters.ts'
 import { done, failure, hasCode, type InboxHarness } from '../harness.ts'
 
@@ -67,7 +68,7 @@ export function cancelTests(harness: InboxHarness): void {
   const text = (delta: string) => ({ type: 'text', delta }) as const
   const chatOf = async (id: string) => {
     const query = { workspaceId: id, conversation: 'c', limit: 10, detail: true }
-    return (await harness.local.conversations.read(query)).messages
+    return (await readChatPage(harness.local.store, query)).messages
   }
   const activityOf = async (id: string) => {
     const entries = await harness.activity(id)
@@ -104,8 +105,8 @@ export function cancelTests(harness: InboxHarness): void {
       )
       assert.deepEqual([more, canceled.artifacts], [[], [plot, reply]])
       const [message] = await chatOf(id)
-      assert.deepEqual([message?.state, message?.reply?.parts], ['stopped', [{ text: 'The cause is' }]])
-      assert.equal(message?.reply?.isPartial, true)
+      assert.deepEqual([message?.state, message?.reply?.text], ['stopped', 'The cause is'])
+      assert.equal(message?.reply?.partial, true)
       assert.deepEqual(
         (await activityOf(id)).map((entry) => [entry.type, entry.text]),
         [['partial', 'The cause is']],
@@ -141,7 +142,7 @@ export function cancelTests(harness: InboxHarness): void {
     const { taskId } = await harness.local.reception.admit(letterTo(id, { contextId: 'c' }))
     await harness.local.reception.cancel(taskId)
     const [message] = await chatOf(id)
-    assert.deepEqual([message?.state, message?.startedAtMs, message?.reply], ['stopped', undefined, undefined])
+    assert.deepEqual([message?.state, message?.started_at, message?.reply], ['stopped', undefined, undefined])
   })
 
   test('CV-8 the wait for the next attempt is no time of a turn when the message is cancelled in it', async () => {
@@ -152,7 +153,7 @@ export function cancelTests(harness: InboxHarness): void {
       await harness.local.inbox.settle(await worker.lease(), retry)
       await harness.local.reception.cancel(taskId)
       const [message] = await chatOf(id)
-      assert.deepEqual([message?.state, message?.startedAtMs], ['stopped', undefined])
+      assert.deepEqual([message?.state, message?.started_at], ['stopped', undefined])
     })
   })
 }

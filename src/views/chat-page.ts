@@ -3,28 +3,50 @@
  * messages before a number, within the rows and bytes of a page, and the number of the workspace's log at that moment:
  * a reader that follows the log from there has the same chat as one that was there all the time.
  */
-import { MoleculeError } from '../../errors.ts'
-import type { Part, TaskState } from '../../protocol/a2a.ts'
-import { restoreEnvelope } from '../../protocol/envelope.ts'
-import { textOf } from '../../protocol/part.ts'
-import type { Sender } from '../../protocol/request.ts'
-import { DAMAGED, readReplyIfWhole, type StoredReply } from '../../protocol/stored-reply.ts'
-import { createByteBudget, FOLLOW_BYTES_MAX, PAGE_BYTES_MAX, withinPage } from '../../store/page-budget.ts'
-import { sql, type Transaction } from '../../store/store.ts'
-import { askIdOf } from '../commands/ask.ts'
-import type { ChatAsk, ChatPage, ChatQuery, ChatTool, ConversationMessage } from '../readers.ts'
-import type { LogItem } from '../rows/log.ts'
-import { inStates } from '../rows/message.ts'
-import type { StatusMessage } from '../rows/status-message.ts'
-import { messagesOfTask } from '../rows/task-messages.ts'
+import type { ApiAnswer } from '../api/api.ts'
+import { MoleculeError } from '../errors.ts'
+import { replyArtifactId } from '../inbox/read/log-wire.ts'
+import { partialArtifacts } from '../inbox/read/partial-artifacts.ts'
+import { type QueuedStatus, whyQueued } from '../inbox/read/why-waiting.ts'
+import { askIdOf } from '../inbox/rows/ask.ts'
+import { inStates } from '../inbox/rows/message.ts'
+import type { StatusMessage } from '../inbox/rows/status-message.ts'
+import { messagesOfTask } from '../inbox/rows/task-messages.ts'
+import type { Artifact, Part } from '../protocol/a2a.ts'
+import { restoreEnvelope } from '../protocol/envelope.ts'
+import { textOf } from '../protocol/part.ts'
+import type { Sender } from '../protocol/request.ts'
+import { DAMAGED, readReplyIfWhole } from '../protocol/stored-reply.ts'
+import { createByteBudget, PAGE_BYTES_MAX, withinPage } from '../store/page-budget.ts'
+import { type ReadStore, sql, type Transaction } from '../store/store.ts'
 import { type ChatStateRow, chatStateOf } from './chat-state.ts'
-import { replyArtifactId } from './log-wire.ts'
-import { partialArtifacts } from './partial-artifacts.ts'
-import { SUMS, type SumRow, toSum } from './usage.ts'
-import { type QueuedStatus, whyQueued } from './why-waiting.ts'
+import { readChatTools } from './chat-tools.ts'
+import { instant, instantOf } from './instant.ts'
+import { filesOf } from './message-files.ts'
+import { SUMS, type UsageSumRow, usageSum } from './usage.ts'
 
-/** Rows of the log that are read for the tools of one message. */
-const TOOL_ROWS_MAX = 400
+export interface ChatPageQuery {
+  readonly workspaceId: string
+  /** Its id, the context id of a conversation of people, or the id of a message or task of it. */
+  readonly conversation: string
+  readonly limit: number
+  /** Only messages before this number. */
+  readonly before?: number | undefined
+  /** The page has this message in its middle: its id, or that of its task. */
+  readonly at?: string | undefined
+  /** The reader is an owner: show what the program printed when it failed. */
+  readonly detail: boolean
+}
+
+type ChatPageAnswer = ApiAnswer<'GET /workspaces/{id}/conversations/{conversation}'>
+type ChatMessage = ChatPageAnswer['messages'][number]
+
+/** Throws `not_found` for an unknown conversation. */
+export const readChatPage = (store: ReadStore, query: ChatPageQuery): Promise<ChatPageAnswer> =>
+  store.read(() => chatPageOf(query))
+
+/** The longest text of an artifact that is shown; the whole is a download. */
+const ARTIFACT_TEXT_CHARACTERS_MAX = 2000
 
 interface ConversationRow {
   id: string
@@ -83,13 +105,13 @@ const PAGE = `select m.id, m.workspace_id, m.conversation_id, m.task_id, m.n, m.
   )}) k join messages m on m.id = k.id join tasks t on t.id = m.task_id
   join conversations c on c.id = m.conversation_id`
 
-export function* readChat(query: ChatQuery): Transaction<ChatPage> {
+function* chatPageOf(query: ChatPageQuery): Transaction<ChatPageAnswer> {
   const { limit, detail } = query
   const conversation = yield* findConversation(query)
   const before = yield* pageEnd(conversation.id, query)
   const rows = (yield* sql<ChatRow>(PAGE, [conversation.id, before, limit])).toSorted((a, b) => a.n - b.n)
   const budget = createByteBudget(PAGE_BYTES_MAX)
-  const messages: ConversationMessage[] = []
+  const messages: ChatMessage[] = []
   // The newest first, because the budget is for them.
   for (const row of rows.toReversed()) {
     const context = { contextId: conversation.context_id, detail, takes: budget.take }
@@ -102,16 +124,16 @@ export function* readChat(query: ChatQuery): Transaction<ChatPage> {
   ])
   return {
     id: conversation.id,
-    hasNewer: (rows.at(-1)?.n ?? 0) < conversation.last_n,
-    contextId: conversation.context_id,
+    context_id: conversation.context_id,
     principal: conversation.principal,
     messages: messages.toReversed(),
     seq: conversation.seq,
-    ...(earlier !== undefined && { before: first }),
+    has_newer: (rows.at(-1)?.n ?? 0) < conversation.last_n,
+    before: earlier && first,
   }
 }
 
-function* findConversation({ workspaceId, conversation: wanted }: ChatQuery): Transaction<ConversationRow> {
+function* findConversation({ workspaceId, conversation: wanted }: ChatPageQuery): Transaction<ConversationRow> {
   for (const find of [BY_ID, BY_CONTEXT, BY_MESSAGE]) {
     const [found] = yield* sql<ConversationRow>(find, [workspaceId, wanted])
     if (found !== undefined) return found
@@ -123,7 +145,7 @@ const PLACE_OF = `select m.n from messages m where m.conversation_id = $1 and (m
   order by case when m.id = $2 then 0 else 1 end, m.n desc limit 1`
 
 /** The number that the page ends before. A message that is no longer kept has no page of its own. */
-function* pageEnd(id: string, { before = Number.MAX_SAFE_INTEGER, at, limit }: ChatQuery): Transaction<number> {
+function* pageEnd(id: string, { before = Number.MAX_SAFE_INTEGER, at, limit }: ChatPageQuery): Transaction<number> {
   if (at === undefined) return before
   const [place] = yield* sql<{ n: number }>(PLACE_OF, [id, at])
   return place === undefined ? before : place.n + Math.ceil(limit / 2)
@@ -135,16 +157,51 @@ interface ChatContext {
   readonly takes: (bytes: number) => boolean
 }
 
-function* toChatMessage(row: ChatRow, context: ChatContext): Transaction<ConversationMessage> {
+function* toChatMessage(row: ChatRow, context: ChatContext): Transaction<ChatMessage> {
   const state = chatStateOf(row)
   const { message } = restoreEnvelope(row.envelope)
-  const tools = yield* readTools(row, context.takes)
+  const tools = yield* readChatTools(row, context.takes)
   const reply = row.reply === null ? yield* partialReply(row, context) : readReplyIfWhole(row.reply, row.id)
   const isDamaged = row.reply !== null && reply === undefined
-  const [used] = yield* sql<SumRow>(`select ${SUMS} from turn_usage where message_id = $1`, [row.id])
-  const ask = state === 'waiting_for_you' ? yield* findAsk(row.id) : undefined
-  const answers = row.state === 'answer' ? yield* findQuestion(row) : undefined
+  const [used] = yield* sql<UsageSumRow>(`select ${SUMS} from turn_usage where message_id = $1`, [row.id])
   const { status, workspaceIs } = (yield* statusOf(row)) ?? {}
+  return {
+    id: row.id,
+    task_id: row.task_id,
+    n: row.n,
+    sender_message_id: message.messageId,
+    sender: JSON.parse(row.sender) as Sender,
+    text: textOf(message.parts),
+    attachments: filesOf(message.parts),
+    state,
+    place: row.state === 'queued' ? Number(row.place) : undefined,
+    workspace_is: workspaceIs,
+    reason: isDamaged ? DAMAGED : status && textOf(status.parts),
+    code: status?.code,
+    detail: context.detail ? status?.detail : undefined,
+    next_try_at: row.state === 'queued' && row.ready_at > row.now ? instant(row.ready_at) : undefined,
+    sent_at: instant(row.admitted_at),
+    ...timesOf(row, state),
+    interruptions: row.losses > 0 ? row.losses : undefined,
+    reply: reply && {
+      text: textOf(reply.parts),
+      partial: row.reply === null || state === 'stopped',
+      artifacts: reply.artifacts.map(artifactOf),
+    },
+    ...tools,
+    usage: used !== undefined && used.turns > 0 ? usageSum(used) : undefined,
+    ask: state === 'waiting_for_you' ? yield* findAsk(row.id) : undefined,
+    answers: row.state === 'answer' ? yield* findQuestion(row) : undefined,
+    handled: row.state === 'dead' ? row.replayed_as !== null || row.discarded_at !== null : undefined,
+    replayed_as: row.replayed_as ?? undefined,
+  }
+}
+
+/** When its last attempt began and ended. */
+function timesOf(
+  row: ChatRow,
+  state: ChatMessage['state'],
+): Pick<ChatMessage, 'started_at' | 'ended_at' | 'duration_ms'> {
   // A message whose processes are being stopped has ended for its sender when the task was cancelled. No event tells the
   // page of the later settle, so the time of that one would never be shown.
   const endedAtMs = row.settled_at ?? (row.state === 'stopping' ? row.task_changed_at : undefined)
@@ -152,37 +209,21 @@ function* toChatMessage(row: ChatRow, context: ChatContext): Transaction<Convers
   const isTurn = row.begun === 1 && row.ready_at <= row.started_at
   const hasRun = row.state !== 'queued' && row.state !== 'answer' && (state !== 'stopped' || isTurn)
   return {
-    id: row.id,
-    taskId: row.task_id,
-    n: row.n,
-    senderMessageId: message.messageId,
-    state,
-    sender: JSON.parse(row.sender) as Sender,
-    parts: message.parts,
-    admittedAtMs: row.admitted_at,
-    ...(hasRun && { startedAtMs: row.started_at }),
-    ...(endedAtMs !== undefined && { endedAtMs }),
-    ...(row.losses > 0 && { lostTurns: row.losses }),
-    ...(row.state === 'queued' && { place: Number(row.place) }),
-    ...(row.state === 'queued' && row.ready_at > row.now && { nextTryAtMs: row.ready_at }),
-    ...(status !== undefined && { reason: sentenceOf(status) }),
-    ...(workspaceIs !== undefined && { workspaceIs }),
-    ...(isDamaged && { reason: DAMAGED }),
-    ...(status?.code !== undefined && { code: status.code }),
-    ...(context.detail && status?.detail !== undefined && { detail: status.detail }),
-    ...(reply !== undefined && {
-      reply: { ...withoutSaid(reply), isPartial: row.reply === null || state === 'stopped' },
-    }),
-    ...tools,
-    ...(used !== undefined && used.turns > 0 && { usage: toSum(used) }),
-    ...(ask !== undefined && { ask }),
-    ...(answers !== undefined && { answers }),
-    ...(row.state === 'dead' && { isHandled: row.replayed_as !== null || row.discarded_at !== null }),
-    ...(row.replayed_as !== null && { replayedAs: row.replayed_as }),
+    started_at: hasRun ? instant(row.started_at) : undefined,
+    ended_at: instantOf(endedAtMs),
+    duration_ms: hasRun && endedAtMs !== undefined ? endedAtMs - row.started_at : undefined,
   }
 }
 
-const sentenceOf = ({ parts }: StatusMessage): string => textOf(parts)
+function artifactOf({
+  artifactId,
+  name,
+  description,
+  parts,
+}: Artifact): NonNullable<ChatMessage['reply']>['artifacts'][number] {
+  const text = textOf(parts).slice(0, ARTIFACT_TEXT_CHARACTERS_MAX)
+  return { id: artifactId, name, description, text: text === '' ? undefined : text, files: filesOf(parts) }
+}
 
 /** What the task says of its newest message, and why a message waits. Of an answered one it is a notice. */
 function* statusOf(row: ChatRow): Transaction<QueuedStatus | undefined> {
@@ -192,13 +233,15 @@ function* statusOf(row: ChatRow): Transaction<QueuedStatus | undefined> {
   return yield* whyQueued({ id: row.task_id, workspace_id: row.workspace_id, conversation_id: row.conversation_id })
 }
 
-/** A chat shows it as the status of its message. */
-const withoutSaid = ({ said: _said, ...reply }: StoredReply) => reply
+interface ShownReply {
+  readonly parts: readonly Part[]
+  readonly artifacts: readonly Artifact[]
+}
 
 const LOG_SIZE = `select cast(coalesce(sum(octet_length(items)), 0) as bigint) as bytes from events where task_id = $1`
 
 /** What a running turn has said so far. Beyond the budget of a page it is left out; the reader follows the log. */
-function* partialReply(row: ChatRow, { contextId, takes }: ChatContext): Transaction<StoredReply | undefined> {
+function* partialReply(row: ChatRow, { contextId, takes }: ChatContext): Transaction<ShownReply | undefined> {
   if (row.state !== 'leased') return undefined
   const [size] = yield* sql<{ bytes: number }>(LOG_SIZE, [row.task_id])
   const bytes = Number(size?.bytes ?? 0)
@@ -208,65 +251,6 @@ function* partialReply(row: ChatRow, { contextId, takes }: ChatContext): Transac
   const parts: readonly Part[] = all.find(({ artifactId }) => artifactId === own)?.parts ?? []
   const artifacts = all.filter(({ artifactId }) => !artifactId.startsWith('reply-'))
   return parts.length === 0 && artifacts.length === 0 ? undefined : { parts, artifacts }
-}
-
-const TOOLS = `select e.seq, e.at_ms, e.items, k.total from (${withinPage(
-  `select q.*, count(*) over () as total from (select workspace_id, seq, octet_length(items) as bytes from events
-   where task_id = $1 and message_id = $2 and delta = 0 order by seq limit ${TOOL_ROWS_MAX}) q`,
-  'p.seq',
-  FOLLOW_BYTES_MAX,
-)}) k join events e on e.workspace_id = k.workspace_id and e.seq = k.seq order by e.seq`
-
-function* readTools(
-  { id, task_id: taskId }: ChatRow,
-  takes: ChatContext['takes'],
-): Transaction<Pick<ConversationMessage, 'tools' | 'hasMoreTools'>> {
-  const rows = yield* sql<{ seq: number; at_ms: number; items: string; total: number }>(TOOLS, [taskId, id])
-  const isWhole = takes(rows.reduce((sum, { items }) => sum + items.length, 0))
-  if (!isWhole) return { tools: [], hasMoreTools: true }
-  const tools = toTools(rows.map(({ at_ms: atMs, items }) => ({ atMs, items: JSON.parse(items) as LogItem[] })))
-  // Rows with diffs may be more than the bytes of a page.
-  const total = rows[0]?.total ?? 0
-  return { tools, ...((rows.length < total || total >= TOOL_ROWS_MAX) && { hasMoreTools: true }) }
-}
-
-/** Joins the beginning of each tool with its end. A new attempt begins anew. */
-function toTools(log: readonly { readonly atMs: number; readonly items: readonly LogItem[] }[]): ChatTool[] {
-  const tools: (ChatTool & { readonly waitedBeforeMs: number })[] = []
-  const waits = createWaits()
-  for (const { atMs, items } of log) {
-    for (const item of items) {
-      if (item.t === 'status') waits.add(item.state, atMs)
-      if (item.t === 'reset') tools.length = 0
-      if (item.t !== 'turn' || item.event.type !== 'tool') continue
-      const { type: _type, state, ...use } = item.event
-      const index = tools.findLastIndex(
-        (tool) => tool.state === 'started' && tool.name === use.name && (use.subject ?? tool.subject) === tool.subject,
-      )
-      const begun = state === 'started' ? undefined : tools[index]
-      const waitedMs = waits.untilMs(atMs)
-      if (begun === undefined) tools.push({ ...use, state, atMs, waitedBeforeMs: waitedMs })
-      else tools[index] = { ...begun, ...use, state, durationMs: atMs - begun.atMs - (waitedMs - begun.waitedBeforeMs) }
-    }
-  }
-  return tools.map(({ waitedBeforeMs, ...tool }) => {
-    const waitedMs = waits.untilMs(0) - waitedBeforeMs
-    return tool.state === 'started' && waitedMs > 0 ? { ...tool, waitedMs } : tool
-  })
-}
-
-/** The time that a turn has waited for a person: nothing of it is the time of a tool. */
-function createWaits() {
-  let endedMs = 0
-  let sinceMs: number | undefined
-  const untilMs = (atMs: number) => endedMs + (sinceMs === undefined ? 0 : Math.max(0, atMs - sinceMs))
-  return {
-    untilMs,
-    add(state: TaskState, atMs: number) {
-      endedMs = untilMs(atMs)
-      sinceMs = state === 'TASK_STATE_AUTH_REQUIRED' || state === 'TASK_STATE_INPUT_REQUIRED' ? atMs : undefined
-    },
-  }
 }
 
 interface AskRow {
@@ -279,7 +263,7 @@ interface AskRow {
 }
 
 /** The open ask of a running turn; a task has one at most. */
-function* findAsk(messageId: string): Transaction<ChatAsk | undefined> {
+function* findAsk(messageId: string): Transaction<ChatMessage['ask']> {
   const [row] = yield* sql<AskRow>(
     `select id, epoch, tool, subject, asked_at, expires_at from asks where message_id = $1 and state = 'open'`,
     [messageId],
@@ -289,8 +273,8 @@ function* findAsk(messageId: string): Transaction<ChatAsk | undefined> {
     id: askIdOf({ messageId, epoch: row.epoch, id: row.id }),
     tool: row.tool,
     subject: row.subject ?? '',
-    askedAtMs: row.asked_at,
-    expiresAtMs: row.expires_at,
+    asked_at: instant(row.asked_at),
+    expires_at: instant(row.expires_at),
   }
 }
 

@@ -1,6 +1,9 @@
 /** The state of one message as a person sees it in a chat. */
-import type { TaskState } from '../../protocol/a2a.ts'
-import type { ChatState } from '../readers.ts'
+import type { ApiAnswer } from '../api/api.ts'
+import type { TaskState } from '../protocol/a2a.ts'
+
+/** `parked`: tried again at a time, for another reason than a limit of the model provider. */
+type ChatState = ApiAnswer<'GET /workspaces/{id}/conversations'>['conversations'][number]['state']
 
 export interface ChatStateRow {
   readonly state: string

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { TaskState } from '../../protocol/a2a.ts'
+import type { TaskState } from '../protocol/a2a.ts'
 import { type ChatStateRow, chatStateOf } from './chat-state.ts'
 
 const ROW: ChatStateRow = {
