@@ -1,5 +1,6 @@
 /** RT-9 on a real platform: a token belongs to one vendor, and only that vendor's program gets it. */
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -120,6 +121,19 @@ describe('RT-9 the token of an agent', () => {
     await writeFile(join(homeOf(id), '.auth-token'), CLAUDE_TOKEN)
     assert.equal((await platform.request('POST', `/workspaces/${id}/restart`)).status, 200)
     assert.doesNotMatch(await environmentOf(id), /token-of-claude/)
+  })
+
+  test('RT-9 the documented commands take the token of a Mac from its key chain to every new workspace', async () => {
+    const page = await readFile('docs/backends/claude-code.md', 'utf8')
+    const recipe = /```sh\n((?:(?!```)[\s\S])*find-generic-password[\s\S]*?)```/.exec(page)?.[1] ?? ''
+    const entry = { claudeAiOauth: { accessToken: 'token-of-the-mac', refreshToken: 'never', expiresAt: 1 } }
+    const security = join(folder, 'security')
+    const asked = '[ "$*" = "find-generic-password -s Claude Code-credentials -w" ]'
+    await writeFile(security, `#!/bin/sh\n${asked} && echo '${JSON.stringify(entry)}'\n`, { mode: 0o755 })
+    const env = { PATH: `${folder}:${process.env['PATH']}`, MOLECULE_HOME: platform.dataDir }
+    assert.equal(spawnSync('sh', ['-e'], { input: recipe, env }).status, 0)
+    const id = await create('claude-code')
+    assert.match(await environmentOf(id), /^CLAUDE_CODE_OAUTH_TOKEN=token-of-the-mac$/m)
   })
 })
 

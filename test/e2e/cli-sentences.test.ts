@@ -168,7 +168,7 @@ describe('the sentences of the commands', () => {
     })
     const { id } = await platform.send(body.id, 'go')
     const { out } = await molecule('explain', id)
-    assert.match(out, /the program said: \.\.\.[\s\S]*step 200\nno space left\n/)
+    assert.match(out, /the program said: \.\.\.[\s\S]*step 200\nno space left\)\n/)
     const activity = await molecule('explain', ids['dead'] ?? '')
     assert.match(activity.out, /the task failed for good: .*exit code 3 \(exit_3, err_\w+\)\n/)
   })

@@ -140,14 +140,19 @@ test('PL-15 the traceparent of a request reaches the program', async () => {
   assert.equal(result.task.artifacts?.[0]?.parts[0]?.text, traceparent)
 })
 
-test('RT-7 an owner sees the last 500 characters of stderr, and the log has the last 1024 bytes', async () => {
-  const id = await failingWorkspace(`printf '%03000d' 0 | tr 0 E >&2; exit 3`)
+test('RT-7 EX-5 an owner sees the last 500 characters of stderr, also in explain, and the log has the last 1024 bytes', async () => {
+  const id = await failingWorkspace(`printf '%03000d' 0 | tr 0 E >&2; echo ' THE-END' >&2; exit 3`)
   const { id: taskId } = await rpc(id, 'SendMessage', { params: hello() })
   const count = (text: string) => /E{100,}/.exec(text)?.[0].length
   const { dead_letters: shown } = await call(`/workspaces/${id}/dead-letters`)
-  assert.equal(count(JSON.stringify(shown)), 500)
+  const end = ' THE-END'
+  const { steps } = await call(`/messages/${taskId}/story`)
+  for (const text of [shown, steps].map((value) => JSON.stringify(value))) {
+    assert.equal(count(text), 500 - end.length)
+    assert.match(text, /stderr: \.\.\.E+ THE-END\)/)
+  }
   const lines = logged.filter((line) => line.includes(taskId) && line.includes('EEEE'))
-  assert.equal(count(lines[0] ?? ''), 1024)
+  assert.equal(count(lines[0] ?? ''), 1024 - `${end}\n`.length)
 })
 
 test('RT-6 a command that is not there or not executable fails at its first attempt', async () => {

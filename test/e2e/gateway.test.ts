@@ -94,7 +94,19 @@ test('GW-1 BK-8 a wrong token, an unknown backend and a backend that cannot run 
   assert.match(unknown.err, /unknown backend "clippy"; valid: .*claude/)
   const missing = await run({ AGENT_BACKEND: 'codex', BACKEND_CLI_PATH: '/nowhere/codex' })
   assert.equal(missing.code, 1)
-  assert.match(missing.err, /the backend codex cannot run here: .*\/nowhere\/codex/)
+  assert.match(
+    missing.err,
+    /the backend codex cannot run here: .*\/nowhere\/codex.*; here BACKEND_CLI_PATH is the option bin\n$/,
+  )
+  const empty = await run({ AGENT_BACKEND: 'exec' })
+  assert.match(empty.err, /"cmd" is required; here BACKEND_CLI_PATH is the option cmd\n$/)
+  const odd = await run({ PERMISSION: 'sometimes' })
+  assert.match(
+    odd.err,
+    /"sometimes" is not ask or allowed_tools or bypass; here PERMISSION is the option permission\n$/,
+  )
+  const far = await run({ AGENT_BACKEND: 'a2a' })
+  assert.match(far.err, /"url" is required; no variable sets the option url: use ".*molecule up" and bind the bot/)
 })
 
 test('GW-1 AG-15 at each start the environment is the whole truth, and what the backend ignores is named', async (t) => {
@@ -206,6 +218,9 @@ test('GW-1 the gateway runs by environment alone; a bad number warns, and a seco
     )
     const { pid } = JSON.parse(readFileSync(join(home, 'platform.json'), 'utf8'))
     process.kill(pid, 'SIGTERM')
-    assert.equal((await command.ended()).code, 0)
+    const { code, out } = await command.ended()
+    assert.equal(code, 0)
+    // It has its workspace.
+    assert.doesNotMatch(out, /makes a first workspace/)
   }
 })

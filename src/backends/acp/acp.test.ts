@@ -363,11 +363,15 @@ test('BK-8 validate greets the agent and returns its version, or the problem and
   assert.deepEqual(await build('echo').validate(NEVER), { ok: true, version: '0.99.0' })
   const bare = await build('no-load').validate(NEVER)
   assert.ok(bare.ok && bare.note?.includes('cannot load sessions'))
-  for (const cmd of ['/no/such/agent', '/bin/true']) {
+  const silent = 'the agent does not answer initialize: '
+  for (const [cmd, why] of [
+    ['/no/such/agent', '/no/such/agent: the program was not found'],
+    ['/bin/true', '/bin/true ended before it answered'],
+  ] as const) {
     const validation = await build('echo', { cmd }).validate(NEVER)
     assert.ok(!validation.ok)
-    assert.match(validation.problem, /acp/)
-    assert.notEqual(validation.remedy, '')
+    assert.equal(validation.problem, `backend "acp": ${silent}${why}`)
+    assert.match(validation.remedy, /^run the command by hand: /)
   }
   assert.equal(processes(), 0)
 })

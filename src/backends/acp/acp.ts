@@ -105,8 +105,7 @@ async function validateByGreeting(
     return {
       ok: false,
       problem: `backend "acp": the agent does not answer initialize: ${agentError(thrown, 0).message}`,
-      remedy:
-        'Run the command by hand: the program must exist and speak the Agent Client Protocol on stdin and stdout.',
+      remedy: 'run the command by hand: the program must exist and speak the Agent Client Protocol on stdin and stdout',
     }
   }
 }

@@ -8,7 +8,7 @@ import type { Processes, SpawnOptions } from '../../process/processes.ts'
 import { isJsonObject } from '../../protocol/json.ts'
 import { exitAtStart, type ProcessFacts, unexpectedExit } from '../engine/failure/agent-errors.ts'
 import { driftError, driftInAnswer } from '../engine/failure/drift.ts'
-import { createRpc, type Rpc, unknownMethod } from '../engine/json-rpc.ts'
+import { createRpc, type Rpc, unknownMethod, writeOrEnd } from '../engine/json-rpc.ts'
 import { OUTPUT_BYTES_MAX } from '../engine/turn-engine.ts'
 import type { AgentProcess } from '../engine/warm/warm-turn.ts'
 import { NO_TOTALS, type TokenTotals } from './session.ts'
@@ -43,7 +43,7 @@ export interface AppServerOptions {
 
 export function startAppServer({ processes, spawning, facts, log, apiKey }: AppServerOptions): AppServer {
   const rpc = createRpc({
-    write: (text) => running.write(text),
+    write: (text) => writeOrEnd(running, text),
     onNotification: (method, params) => server.listener?.onNotification(method, params),
     onRequest: async (method, params, signal) => {
       if (server.listener === undefined) throw unknownMethod(method)

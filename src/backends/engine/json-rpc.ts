@@ -8,6 +8,7 @@
  */
 import { MoleculeError } from '../../errors.ts'
 import type { Log } from '../../log.ts'
+import type { RunningProcess } from '../../process/processes.ts'
 import { isJsonObject, parseJsonObject } from '../../protocol/json.ts'
 import { JSON_RPC_CODES } from '../../protocol/wire-errors.ts'
 import { onAbort } from '../../wait.ts'
@@ -119,6 +120,14 @@ export function createRpc(options: RpcOptions): Rpc {
       for (const waiting of pending.values()) waiting.reject(error)
     },
   }
+}
+
+/** For `write`: ends a process that no longer reads, so that a request fails with the reason of that end. */
+export async function writeOrEnd(running: RunningProcess, text: string): Promise<boolean> {
+  if (await running.write(text)) return true
+  await running.stop()
+  await running.ended
+  return false
 }
 
 /** The error that `onRequest` throws for a method that it does not have. */

@@ -98,6 +98,14 @@ export function agentSettingsFor(definition: BackendDefinition, { agent, given }
   }
 }
 
+/** The variable that sets an option; undefined if there is none. */
+export const variableOfOption = (option: string): AgentVariable | undefined =>
+  AGENT_VARIABLE_NAMES.find((name) => AGENT_VARIABLES[name].some((known) => known === option))
+
+/** The option that names the program of a backend; undefined for a backend without a program. */
+export const programOption = ({ options }: BackendDefinition): string | undefined =>
+  AGENT_VARIABLES.BACKEND_CLI_PATH.find((option) => Object.hasOwn(options, option))
+
 function readChannels(kinds: readonly ChannelKind[], read: (name: string) => string | undefined): GatewayChannel[] {
   const readList = (name: string) =>
     read(name)

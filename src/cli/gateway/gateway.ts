@@ -4,6 +4,7 @@
  * environment is the whole truth: an option that no variable sets has its default again.
  */
 import { listAdapterFolders } from '../../backends/adapters.ts'
+import type { BackendDefinition } from '../../backends/backend.ts'
 import {
   type BackendRegistry,
   builtinBackends,
@@ -32,7 +33,14 @@ import { adaptersDirOf } from '../data-folder/adapter-record.ts'
 import { ownCommand } from '../terminal/own-command.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { type StartedPlatform, up } from '../up/up.ts'
-import { agentSettingsFor, type GatewayChannel, type GatewaySettings, readGatewaySettings } from './gateway-settings.ts'
+import {
+  agentSettingsFor,
+  type GatewayChannel,
+  type GatewaySettings,
+  programOption,
+  readGatewaySettings,
+  variableOfOption,
+} from './gateway-settings.ts'
 
 /** The workspace that the bots of the environment talk to. */
 const WORKSPACE_NAME = 'gateway'
@@ -86,14 +94,31 @@ async function checkBackend(
   settings: NamedSettings,
   environment: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const { options } = agentSettingsFor(registry.get(settings.backend), settings)
+  const definition = registry.get(settings.backend)
+  const { options } = agentSettingsFor(definition, settings)
   const processes = createProcesses({ owner: `gateway-${ulid()}`, clock: systemClock, log: silentLog })
   try {
     const context = { processes, environment, clock: systemClock, log: silentLog }
     await requireRunnable(settings.backend, registry.build(settings.backend, withoutNulls(options), context))
+  } catch (thrown) {
+    throw namingVariable(thrown, definition)
   } finally {
     await processes.close()
   }
+}
+
+/** Prevents advice that nobody can follow here: the gateway takes no options, only variables. */
+function namingVariable(thrown: unknown, definition: BackendDefinition): unknown {
+  if (!(thrown instanceof MoleculeError)) return thrown
+  const { code, message, details } = thrown
+  const key = code === 'backend_missing' ? programOption(definition) : details['key']
+  if (typeof key !== 'string') return thrown
+  const variable = variableOfOption(key)
+  const way =
+    variable === undefined
+      ? `no variable sets the option ${key}: use "molecule up" and bind the bot to a workspace with "molecule channel add"`
+      : `here ${variable} is the option ${key}`
+  return new MoleculeError(code, `${message.replace(/\.$/, '')}; ${way}`, { details, cause: thrown })
 }
 
 /** Makes the workspace and the channels equal to the settings; the names of the bots. */

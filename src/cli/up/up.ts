@@ -105,7 +105,7 @@ async function run({
     const platform = await startPlatform(options)
     const identity = { startTime: (await startTimeOf(process.pid)) ?? '', bootId: await bootId() }
     folder.announce({ pid: process.pid, url: platform.url, startedAt: new Date().toISOString(), ...identity })
-    terminal.out(startText(platform, adminToken, { config, env: environment }) + prepared)
+    terminal.out(startText(platform, adminToken, { config, env: environment, isPrepared: prepared !== '' }) + prepared)
     log.info(
       { url: platform.url, grpcPort: platform.grpcPort, pid: process.pid, dataDir: config.dataDir },
       'the platform is up',
@@ -151,7 +151,11 @@ function portTakenError(cause: MoleculeError): MoleculeError {
 function startText(
   platform: Platform,
   adminToken: AdminToken,
-  { config, env }: { config: PlatformConfig; env: Environment },
+  {
+    config,
+    env,
+    isPrepared,
+  }: { readonly config: PlatformConfig; readonly env: Environment; readonly isPrepared: boolean },
 ): string {
   const { url, publicUrl, grpcPort, loginUrl, orphansReaped } = platform
   const command = ownCommand(env, { dataDir: config.dataDir })
@@ -163,7 +167,8 @@ function startText(
     `  log          ${join(config.dataDir, LOG_FILE)}`,
     '',
     'In another terminal:',
-    `  ${command} init   makes a first workspace`,
+    // A gateway has made its workspace.
+    ...(isPrepared ? [] : [`  ${command} init   makes a first workspace`]),
     `  ${command} open   logs a browser in, at any time`,
     '',
   ]

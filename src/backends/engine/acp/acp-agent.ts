@@ -19,7 +19,7 @@ import { isJsonObject } from '../../../protocol/json.ts'
 import { onAbort } from '../../../wait.ts'
 import { exitAtStart, type StartFacts, unexpectedExit } from '../failure/agent-errors.ts'
 import { driftError, driftInAnswer } from '../failure/drift.ts'
-import { createRpc, unknownMethod } from '../json-rpc.ts'
+import { createRpc, unknownMethod, writeOrEnd } from '../json-rpc.ts'
 import { OUTPUT_BYTES_MAX } from '../turn-engine.ts'
 import type { AgentProcess } from '../warm/warm-turn.ts'
 import { type AcpAuthMethod, logIn, readAuthMethods } from './auth-method.ts'
@@ -116,7 +116,7 @@ export function startAcpAgent(options: AcpAgentOptions): AcpAgent {
   const listeners: AcpAgent['listeners'] = new Map()
   let running: RunningProcess | undefined
   const rpc = createRpc({
-    write: (text) => running?.write(text) ?? Promise.resolve(false),
+    write: async (text) => running !== undefined && (await writeOrEnd(running, text)),
     onNotification: (method, params) => {
       if (method !== 'session/update') return
       const { sessionId, update } = unchecked<SessionNotification>(params)

@@ -143,23 +143,23 @@ export interface ProcessFacts extends RunFacts {
 }
 
 /** The process of a warm agent ended in the middle of a turn, or before its first turn. */
-export function unexpectedExit(result: ProcessResult, facts: ProcessFacts): MoleculeError {
+export function unexpectedExit(
+  result: ProcessResult,
+  facts: ProcessFacts,
+  when = 'in the middle of a turn',
+): MoleculeError {
   const read = processFailure(result, facts)
   if (read !== undefined && read.code !== 'canceled') return read
-  const stderr = stderrTail(result)
-  return new MoleculeError(
-    'exit',
-    `${facts.command} ended in the middle of a turn${stderr && ` (stderr: ${stderr})`}`,
-    {
-      retryable: true,
-      details: { exitCode: result.exitCode, signal: result.signal, stderr },
-    },
-  )
+  const stderr = stderrTail(result).trimEnd()
+  return new MoleculeError('exit', `${facts.command} ended ${when}${stderr && ` (stderr: ${stderr})`}`, {
+    retryable: true,
+    details: { exitCode: result.exitCode, signal: result.signal, stderr },
+  })
 }
 
 /** The process ended before its first protocol message. It may not know an argument that it was started with. */
 export function exitAtStart(result: ProcessResult, facts: StartFacts): MoleculeError {
-  const error = unexpectedExit(result, facts)
+  const error = unexpectedExit(result, facts, 'before it answered')
   // All of the kept stderr, because a page of help may follow the error.
   const text = new TextDecoder().decode(result.stderrTail)
   const drift = error.code === 'exit' ? driftInText(text, facts.misunderstanding) : undefined
