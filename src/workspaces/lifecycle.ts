@@ -7,7 +7,7 @@ import type { Clock } from '../clock.ts'
 import { MoleculeError } from '../errors.ts'
 import type { WorkspaceQueues } from '../inbox/queues.ts'
 import type { Store } from '../store/store.ts'
-import { type ConfigFileChange, changeConfig } from './config/config-file.ts'
+import { type ConfigFileChange, changeConfig, WORKSPACE_CONFIG_FILE } from './config/config-file.ts'
 import {
   badConfigAsInvalidRequest,
   configTextOf,
@@ -56,9 +56,10 @@ export function createWorkspaceLifecycle(options: WorkspaceLifecycleOptions): Wo
       await requireFreeNewName(workspace, change, store)
       const config = configChange(change)
       const storeOnly = storeOnlyChange(change, homes)
+      const file = Object.keys(config).length > 0 ? await validateChange(workspace, config, options) : undefined
       // Rows first: a change that the store refuses must not be in the file already.
       if (Object.keys(storeOnly).length > 0) await store.write(() => changeStoreOnlySettings(id, storeOnly))
-      if (Object.keys(config).length > 0) await changeConfigFile(workspace, config, options)
+      if (file !== undefined) await badConfigAsInvalidRequest(() => configs.save(id, file.text, file.validated))
       else if (change.tier !== undefined) await configs.recheck(id)
       await options.refreshLogin?.(id)
       return await required(id)
@@ -136,24 +137,20 @@ function storeOnlyChange(
   }
 }
 
-async function changeConfigFile(
-  workspace: Workspace,
-  change: ConfigFileChange,
-  options: WorkspaceLifecycleOptions,
-): Promise<void> {
-  const { text, validated } = await validateChange(workspace, change, options)
-  await badConfigAsInvalidRequest(() => options.configs.save(workspace.id, text, validated))
-}
-
 /** The changed text of `config.yaml`. Refuses a change that makes it invalid. */
 function validateChange(workspace: Workspace, change: ConfigFileChange, options: WorkspaceLifecycleOptions) {
   const { homes, configs } = options
   const { id } = workspace
-  const path = homes.configPath(id)
   return badConfigAsInvalidRequest(async () => {
-    const before = homes.stamp(id) ? await homes.readConfig(id) : configTextOf(workspace)
-    const text = changeConfig(before, change, path)
-    return { text, validated: await configs.validate(text, path) }
+    const stored = homes.stamp(id) ? await homes.readConfig(id) : undefined
+    try {
+      const text = changeConfig(stored ?? configTextOf(workspace), change, WORKSPACE_CONFIG_FILE)
+      return { text, validated: await configs.validate(text, WORKSPACE_CONFIG_FILE) }
+    } catch (thrown) {
+      // A file that was wrong before is refused with its path and line. Those of a text that is never written would mislead.
+      if (stored !== undefined) await configs.validate(stored, homes.configPath(id))
+      throw thrown
+    }
   })
 }
 

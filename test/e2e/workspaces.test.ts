@@ -134,9 +134,17 @@ test(
       assert.match(refused.body.error.message, /parent_id/)
     }
     for (const body of [{ runtime: 'nothing' }, { runtime_config: { cmd: null } }, { template: 'x' }, { name: '' }]) {
-      assert.equal((await patch(id, body)).status, 400, JSON.stringify(body))
+      const refused = await patch(id, { permission: 'ask', ...body })
+      assert.equal(refused.status, 400, JSON.stringify(body))
+      assert.doesNotMatch(refused.body.error.message, /config\.yaml/, 'the file has no such line')
     }
+    assert.equal((await getWorkspace(platform, id)).permission, 'bypass', 'a change is refused as a whole')
     assert.equal(replyText(await platform.send(id, '')), 'two\n', 'a refused change is not written')
+    const own = await readFile(path, 'utf8')
+    await writeFile(path, own.replace('runtime: exec', 'runtime: gone'))
+    const { error } = (await patch(id, { role: 'x' })).body
+    assert.match(error.message, /\/config\.yaml:\d+: unknown backend "gone"/, 'the line of a file that was wrong before')
+    await writeFile(path, own)
     assert.equal('parent_id' in (await patch(child, { parent_id: null })).body, false)
     assert.equal((await patch('ws_none', { name: 'x' })).status, 404)
   }),
