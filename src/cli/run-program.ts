@@ -103,7 +103,9 @@ async function usageSentence(
   const own = ownProgram(options.terminal.env)
   const unknown = code === 'commander.unknownCommand' ? /unknown command '(.*?)'/s.exec(message)?.[1] : undefined
   if (unknown === undefined) {
-    const help = `; "${[own, ...deepestCommand(program, options.argv).path].join(' ')} --help" shows how`
+    const { command, path } = deepestCommand(program, options.argv)
+    const quotes = code === 'commander.excessArguments' && takesText(command) ? '; a text with spaces needs quotes' : ''
+    const help = `${quotes}; "${[own, ...path].join(' ')} --help" shows how`
     return oneLine.endsWith('?') ? `${oneLine}\n` : `${oneLine.replace(/\.$/, '')}${help}\n`
   }
   const meant = (await options.suggest(unknown)).map((words) => `"${own} ${words}"`)
@@ -111,6 +113,10 @@ async function usageSentence(
   const advice = meant.length === 0 ? `; "${above} --help" lists them all` : `; did you mean ${meant.join(' or ')}?`
   return `error: unknown command '${withoutControls(unknown)}'${advice}\n`
 }
+
+/** True where a person may have typed several words without quotes. */
+const takesText = ({ registeredArguments }: Command): boolean =>
+  registeredArguments.some((argument) => ['message', 'task', 'text', 'name'].includes(argument.name()))
 
 /** The innermost command that the arguments name, and the words that name it. */
 export function deepestCommand(program: Command, argv: readonly string[]): { command: Command; path: string[] } {

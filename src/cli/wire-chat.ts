@@ -63,7 +63,7 @@ export function wireChat({ store, localInbox, log, host, ...parts }: WireChatOpt
       const kind = await findChannelKind(name)
       if (kind === undefined) {
         const known = Object.keys(CHANNEL_KINDS).join(', ')
-        throw new MoleculeError('invalid_request', `there is no kind of channel "${name}"; there are ${known}`)
+        throw new MoleculeError('invalid_request', `there is no kind of channel "${name}"; the kinds are ${known}`)
       }
       return await kind.check({ ...options, clock: systemClock, log }, signal)
     },

@@ -30,6 +30,18 @@ test('PL-10 a call puts its parameters into the path and after the "?", and leav
   ])
 })
 
+test('PL-10 an empty name, or one that a URL takes for a folder, calls no other endpoint', async () => {
+  const { client, asked } = setUp({})
+  const empty = { code: 'invalid_request', message: '"rule" must not be empty' }
+  await assert.rejects(client.call('DELETE /workspaces/{id}/rules/{rule}', { id: 'w', rule: '' }), empty)
+  for (const id of ['.', '..'])
+    await assert.rejects(client.call('DELETE /tokens/{id}', { id }), {
+      code: 'not_found',
+      message: `there is nothing called "${id}"`,
+    })
+  assert.deepEqual(asked, [])
+})
+
 test('PL-10 a body is sent as JSON, and an answer without a body is undefined', async () => {
   const { client, asked } = setUp(new Response(null, { status: 204 }))
   assert.equal(await client.call('POST /login', { body: { code: 'c' } }), undefined)

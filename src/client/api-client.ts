@@ -110,7 +110,9 @@ function requestOf(name: string, { body, ...params }: Input): { method: string; 
   const [method = '', template = ''] = name.split(' ')
   const path = template.replaceAll(/\{(\+?)(\w+)\}/g, (_all, deep: string, parameter: string) => {
     const value = String(params[parameter])
-    return deep === '' ? encodeURIComponent(value) : value.split('/').map(encodeURIComponent).join('/')
+    if (deep !== '') return value.split('/').map(encodeURIComponent).join('/')
+    requireName(value, parameter)
+    return encodeURIComponent(value)
   })
   const inPath = new Set([...template.matchAll(/\{\+?(\w+)\}/g)].map(([, parameter]) => parameter))
   const others = Object.entries(params).filter(([key, value]) => !inPath.has(key) && value !== undefined)
@@ -118,6 +120,15 @@ function requestOf(name: string, { body, ...params }: Input): { method: string; 
   const target = query === '' ? path : `${path}?${query}`
   if (body === undefined) return { method, path: target }
   return { method, path: target, body: typeof body === 'string' ? body : JSON.stringify(body) }
+}
+
+/**
+ * Prevents that an empty name, or one that a URL takes for a folder, calls another endpoint: "GET /workspaces/" is the list
+ * of all, and "DELETE /tokens/.." is "DELETE /".
+ */
+function requireName(value: string, parameter: string): void {
+  if (value === '') throw new MoleculeError('invalid_request', `"${parameter}" must not be empty`)
+  if (value === '.' || value === '..') throw new MoleculeError('not_found', `there is nothing called "${value}"`)
 }
 
 const PLAIN_HEADERS = { 'Content-Type': 'application/json', 'A2A-Version': '1.0' }

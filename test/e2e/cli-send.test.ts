@@ -240,7 +240,7 @@ describe('molecule agent send and molecule task', () => {
       [['show', 'nothing'], /there is no message or task nothing/],
       [['cancel', 'nothing'], /there is no message or task nothing/],
       [['cancel', taskId], /has ended already/],
-      [['list', '--state', 'strange'], /there is no state "strange"; there are submitted, working/],
+      [['list', '--state', 'strange'], /there is no state "strange"; the states are submitted, working/],
       [['list', '-n', '0'], /-n takes a number from 1 to 100/],
     ] as const) {
       const { code, err } = await molecule('task', ...args)

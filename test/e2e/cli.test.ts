@@ -167,7 +167,7 @@ describe('the commands of molecule', () => {
       assert.equal(listed.find(({ key }) => key === 'port')?.value, '8123')
       assert.equal((await config('set', 'port')).code, 0)
       for (const [args, problem] of [
-        [['get', 'colour'], /there is no setting "colour"; there are api_url, output, allow-outbound/],
+        [['get', 'colour'], /there is no setting "colour"; the settings are api_url, output, allow-outbound/],
         [['set', 'colour', 'red'], /there is no setting "colour"/],
         [['set', 'port', 'eighty'], /cannot be "eighty"/],
         [['set', 'api_url', 'nowhere'], /must be an http address/],
@@ -212,7 +212,11 @@ describe('the commands of molecule', () => {
 
   test('CL-2 every error is one sentence with the right exit code', async () => {
     const cases: readonly (readonly [readonly string[], number, RegExp, Record<string, string>?])[] = [
-      [['workspace', 'inspect', 'nobody'], 1, /there is no workspace called "nobody"; there are /],
+      [
+        ['workspace', 'inspect', 'nobody'],
+        1,
+        /there is no workspace called "nobody"; the (only one is|workspaces are) /,
+      ],
       [['workspace', 'list', '-o', 'xml'], 2, /there is no output "xml"; use table, json, yaml/],
       [['workspace', 'create', 'x', '--set', 'cmd'], 2, /--set takes key=value/],
       [['workspace', 'create', 'x', '--concurrency', 'few'], 2, /--concurrency takes a number/],

@@ -269,6 +269,8 @@ workspaces:
     assert.match(out, /^ {4}schedules\.daily\.time_zone: UTC -> Europe\/Berlin$/m)
     assert.match(out, /^note: schedule "yearly" of "clerk" was made by this team and is not in the file; --prune/m)
     assert.deepEqual((await listSchedules()).map(({ name }) => name).sort(), ['by hand', 'daily', 'yearly'])
+    const { err } = await molecule(['apply', '-', '--prune'], changed)
+    assert.match(err, /^error: --prune would delete schedule "yearly" of "clerk", and there is no terminal/)
     assert.match(await apply(changed, '--prune', '--yes'), /^- schedule "yearly" of "clerk"\n1 to delete\ndone\n$/)
     const left = await listSchedules()
     assert.deepEqual(left.map(({ name }) => name).sort(), ['by hand', 'daily'])

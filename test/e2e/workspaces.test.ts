@@ -143,7 +143,11 @@ test(
     const own = await readFile(path, 'utf8')
     await writeFile(path, own.replace('runtime: exec', 'runtime: gone'))
     const { error } = (await patch(id, { role: 'x' })).body
-    assert.match(error.message, /\/config\.yaml:\d+: unknown backend "gone"/, 'the line of a file that was wrong before')
+    assert.match(
+      error.message,
+      /\/config\.yaml:\d+: unknown backend "gone"/,
+      'the line of a file that was wrong before',
+    )
     await writeFile(path, own)
     assert.equal('parent_id' in (await patch(child, { parent_id: null })).body, false)
     assert.equal((await patch('ws_none', { name: 'x' })).status, 404)

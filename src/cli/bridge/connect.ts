@@ -10,7 +10,7 @@ import { unknownOptionKeys } from '../../backends/options.ts'
 import { createPlatformClient } from '../../client/platform-client.ts'
 import { withRetries } from '../../client/retry.ts'
 import { awakeClock, systemClock } from '../../clock.ts'
-import { isHttpUrl, loadDataDir, toCgroupsMode } from '../../config/config.ts'
+import { isHttpUrl, loadDataDir } from '../../config/config.ts'
 import { CONNECT_DEFAULTS, DEFAULT_URL } from '../../config/settings.ts'
 import { formatDuration, parseDuration } from '../../duration.ts'
 import { MoleculeError } from '../../errors.ts'
@@ -149,7 +149,7 @@ function readSettings({ workspaceId, flags, terminal, usage }: ConnectOptions, r
   const drainMs = parseDuration(flags.drain ?? CONNECT_DEFAULTS.drain)
   if (drainMs === undefined || drainMs < 0) usage('--drain must be a duration such as 10s or 2m')
   const cgroups = flags.cgroups ?? (env['MOLECULE_CGROUPS'] || CONNECT_DEFAULTS.cgroups)
-  const usesCgroups = attempt(() => toCgroupsMode(cgroups))
+  if (cgroups !== 'auto' && cgroups !== 'off') usage('--cgroups must be auto or off')
   const settings: BridgeSettings = {
     workspaceId,
     apiUrl,
@@ -157,7 +157,7 @@ function readSettings({ workspaceId, flags, terminal, usage }: ConnectOptions, r
     backend,
     dir,
     concurrency,
-    usesCgroups,
+    usesCgroups: cgroups === 'auto',
     options: flags.backendOpt ?? {},
   }
   return { settings, drainMs: drainMs as number }

@@ -117,8 +117,11 @@ function examineSqlite(dataDir: string): Finding {
   try {
     const store = new DatabaseSync(path, { readOnly: true, timeout: 2000 })
     try {
-      const count = (table: string) => Number(store.prepare(`select count(*) as n from ${table}`).get()?.['n'] ?? 0)
-      return { ...about, verdict: 'ok', text: `${count('workspace_load')} workspaces, ${count('tasks')} tasks` }
+      const count = (table: string, word: string) => {
+        const rows = Number(store.prepare(`select count(*) as n from ${table}`).get()?.['n'] ?? 0)
+        return `${rows} ${word}${rows === 1 ? '' : 's'}`
+      }
+      return { ...about, verdict: 'ok', text: `${count('workspace_load', 'workspace')}, ${count('tasks', 'task')}` }
     } finally {
       store.close()
     }

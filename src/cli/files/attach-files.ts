@@ -44,7 +44,7 @@ async function readFileOf(path: string, bytesMax: number): Promise<Buffer> {
   // O_NONBLOCK: opening a pipe would block.
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((cause: NodeJS.ErrnoException) => {
     const reason = cause.code === 'ENOENT' ? 'does not exist' : `cannot be read (${cause.code})`
-    throw new MoleculeError('not_found', `the file ${path} ${reason}`, { cause })
+    throw new MoleculeError('invalid_request', `the file ${path} ${reason}`, { cause })
   })
   try {
     const stats = await handle.stat()

@@ -84,6 +84,7 @@ const isOnThisMachine = (url: string, recordedUrl: string | undefined): boolean 
 /** Takes an id or a name. Names need not be unique: the platform refuses an ambiguous one with the ids to choose from. */
 export async function resolveWorkspaceId(platform: PlatformClient, idOrName: string): Promise<string> {
   if (isWorkspaceId(idOrName)) return idOrName
+  if (idOrName.trim() === '') throw new MoleculeError('invalid_request', 'the name of a workspace must not be empty')
   try {
     return (await platform.call('GET /workspaces/{id}', { id: idOrName })).id
   } catch (thrown) {
@@ -103,7 +104,8 @@ const NAMES_MAX = 20
 
 function availableNames(names: readonly string[]): string {
   if (names.length === 0) return 'there is none yet: create one with "molecule init"'
-  return `there are ${names.slice(0, NAMES_MAX).join(', ')}${names.length > NAMES_MAX ? ' and more' : ''}`
+  if (names.length === 1) return `the only one is "${names[0]}"`
+  return `the workspaces are ${names.slice(0, NAMES_MAX).join(', ')}${names.length > NAMES_MAX ? ' and more' : ''}`
 }
 
 /** The name of a workspace, or its id where it was deleted meanwhile. */

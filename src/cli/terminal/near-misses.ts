@@ -32,7 +32,9 @@ function distanceBetween(typed: string, known: string): number | undefined {
   // Half of a word, such as `claude` for `claude-code`, is nearer than any typing error.
   if (typed.length >= 3 && (known.startsWith(typed) || typed.startsWith(known))) return 0.5
   const errors = typingErrors(typed, known)
-  return errors <= Math.max(1, Math.floor(Math.max(typed.length, known.length) / 3)) ? errors : undefined
+  const longest = Math.max(typed.length, known.length)
+  // Two words of one letter have nothing in common.
+  return errors < longest && errors <= Math.max(1, Math.floor(longest / 3)) ? errors : undefined
 }
 
 /** Letters that were added, left out, replaced, or swapped with the next one. */

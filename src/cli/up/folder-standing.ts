@@ -31,7 +31,7 @@ export interface SettleFolderOptions {
 /** Writes nothing; `writeHostFolder` does, once a copy is held. The caller holds the lock of the folder. */
 export async function settleFolder({ dataDir, as, terminal }: SettleFolderOptions): Promise<SettledFolder> {
   if (as !== undefined && as !== 'copy' && as !== 'move') {
-    throw new MoleculeError('invalid_request', `--as is ${JSON.stringify(as)}, and can be copy or move`)
+    throw new MoleculeError('invalid_request', `--as cannot be ${JSON.stringify(as)}; it must be copy or move`)
   }
   const { id, from, standing: shown } = readHostFolder(dataDir)
   if (id === undefined) return { host: ulid(), standing: 'same' }

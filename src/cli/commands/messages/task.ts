@@ -190,7 +190,10 @@ async function cancelTasks({ platform, show }: CommandContext, ids: readonly str
 function parseState(text: string): TaskState {
   const state = STATES.get(text.toLowerCase().replaceAll(/[_-]/g, ' '))
   if (state !== undefined) return state
-  throw new MoleculeError('invalid_request', `there is no state "${text}"; there are ${[...STATES.keys()].join(', ')}`)
+  throw new MoleculeError(
+    'invalid_request',
+    `there is no state "${text}"; the states are ${[...STATES.keys()].join(', ')}`,
+  )
 }
 
 function parseCount(text: string): number {

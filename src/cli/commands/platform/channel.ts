@@ -75,7 +75,7 @@ async function add(context: CommandContext, kindName: string, flags: AddFlags): 
   const kind = await findChannelKind(kindName)
   if (kind === undefined) {
     const known = Object.keys(CHANNEL_KINDS).join(', ')
-    throw new MoleculeError('invalid_request', `there is no kind of channel "${kindName}"; there are ${known}`)
+    throw new MoleculeError('invalid_request', `there is no kind of channel "${kindName}"; the kinds are ${known}`)
   }
   const { platform, show, command } = context
   const token = await readBotToken(context, kind)

@@ -80,7 +80,7 @@ function unknownKey(key: string): MoleculeError {
       'the data folder has this file in it, so it is set by MOLECULE_HOME, or by --data-dir of "molecule up"'
     return new MoleculeError('invalid_request', message)
   }
-  const advice = didYouMean(key, [...CLI_KEYS, ...FILE_KEYS]) || `; there are ${keyList()}`
+  const advice = didYouMean(key, [...CLI_KEYS, ...FILE_KEYS]) || `; the settings are ${keyList()}`
   return new MoleculeError('invalid_request', `there is no setting "${key}"${advice}`)
 }
 

@@ -56,9 +56,8 @@ async function create(context: CommandContext, name: string, flags: CreateFlags)
 
 async function toInput(client: PlatformClient, name: string, flags: CreateFlags): Promise<NewTokenInput> {
   const { role, workspace, only, expires } = flags
-  if ((role === 'workspace') !== (workspace !== undefined)) {
-    throw new MoleculeError('invalid_request', '--workspace goes with --role workspace, and only with it')
-  }
+  const problem = flagProblem(flags)
+  if (problem !== undefined) throw new MoleculeError('invalid_request', problem)
   const reached: string[] = []
   for (const one of only) reached.push(await resolveWorkspaceId(client, one))
   return {
@@ -68,6 +67,17 @@ async function toInput(client: PlatformClient, name: string, flags: CreateFlags)
     ...(reached.length > 0 && { workspaces: reached }),
     ...(expires !== undefined && { expires_in: expires }),
   }
+}
+
+/** Prevents that the platform refuses its own field, which nobody has typed. */
+function flagProblem({ role, workspace, only }: CreateFlags): string | undefined {
+  if (role === 'workspace' && workspace === undefined)
+    return '--role workspace needs --workspace NAME: the workspace that it acts as'
+  if (role !== 'workspace' && workspace !== undefined)
+    return `--workspace is only for --role workspace; --only NAME limits --role ${role} to a workspace`
+  if (role === 'caller' && only.length === 0)
+    return '--role caller needs --only NAME for each workspace that it sends to'
+  return undefined
 }
 
 async function list({ platform, show, table }: CommandContext): Promise<void> {

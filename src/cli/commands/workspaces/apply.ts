@@ -58,9 +58,10 @@ async function apply(context: CommandContext, file: string, options: ApplyOption
 
 /** Prevents that a job without a terminal deletes workspaces, because a name was mistyped in a file. */
 function requireYes({ changes }: TeamPlan, terminal: Terminal, options: ApplyOptions): void {
-  const deleted = changes.filter(({ action }) => action === 'delete')
+  const deleted = changes.filter((one) => one.action === 'delete')
   if (deleted.length === 0 || options.yes === true || options.dryRun === true || isAtTerminal(terminal)) return
-  const names = deleted.map(({ name }) => JSON.stringify(name)).join(', ')
+  // The name of a schedule is a phrase with quotes of its own.
+  const names = deleted.map((one) => (one.kind === 'schedule' ? one.name : JSON.stringify(one.name))).join(', ')
   const message = `--prune would delete ${names}, and there is no terminal to ask at; add --yes to confirm, or --dry-run to look. Nothing was changed`
   throw new MoleculeError('invalid_request', message)
 }
