@@ -6,6 +6,7 @@ import { after, before, describe, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { startRemoteAgent } from '../fakes/remote-agent/start.ts'
 import { BIN, openTerminal, runCommand } from '../harness/command.ts'
+import { createHandWorker } from '../harness/hand-worker.ts'
 import { type PlatformUnderTest, sendWithoutWaiting, startPlatform } from '../harness/platform.ts'
 
 const CTRL_C = '\u0003'
@@ -127,5 +128,28 @@ describe('molecule chat shows what others say', () => {
     await two.waitForScreen(/you › blue\n.*blue.*\nyou ›$/s)
     await one.waitForScreen(/you › blue\nasker › you said blue\n/)
     for (const window of [one, two]) await window.leave()
+  })
+
+  test('CL-5 CV-9 a chat that opens while a turn asks its second question answers that one', async (t) => {
+    const worker = await createHandWorker(platform, { name: 'twice' })
+    const send = (text: string, more: object = {}) =>
+      platform.rpc(worker.workspaceId, 'SendMessage', {
+        message: { messageId: `twice-${text}`, contextId: 'terminal', role: 'ROLE_USER', parts: [{ text }], ...more },
+        configuration: { returnImmediately: true },
+      })
+    const { body } = await send('guide')
+    const turn = await worker.lease()
+    await turn.ask('which size?')
+    await send('large', { taskId: body.result.task.id })
+    assert.equal(await worker.nextAnswer(), 'large')
+    await turn.ask('which colour?')
+    const typing = openTerminal(t, ['chat', 'twice'], env())
+    await typing.waitForScreen(/which colour\?[^]*you ›$/)
+    typing.type('red\r')
+    assert.equal(await worker.nextAnswer(), 'red')
+    await turn.answer('Here it is.')
+    await typing.waitForScreen(/Here it is\.\n+you ›$/)
+    typing.type(CTRL_D)
+    assert.equal(await typing.ended(), 0)
   })
 })

@@ -139,7 +139,8 @@ async function readHistory({ options, state, stored }: ConversationContext): Ret
   const messages: ChatHistoryMessage[] = []
   for (const message of page?.messages ?? [])
     messages.push(...historyOf(message, await stored.speakerOf(message), command))
-  const last = page?.messages.at(-1)
+  // An answer to a running turn is no turn of its own.
+  const last = page?.messages.findLast(({ answers }) => answers === undefined)
   if (last !== undefined && isQuestion(last)) state.waitingTask = last.task_id
   if (last === undefined || !isOpen(last) || isQuestion(last)) return { messages, open: undefined }
   // The chat follows it. The answer of an earlier one that is still open comes as news.
