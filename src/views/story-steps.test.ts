@@ -199,15 +199,15 @@ test('CL-1 a story begins with the sender, by name or else by id, and says what 
 test('CL-1 a dead letter ends with the last words of its program, and with what a person did with it', () => {
   const now = (message: Partial<StoryMessageRow>, options: Partial<Options> = {}) =>
     tell([at(2, working)], { state: 'dead', ...message }, options).steps.slice(1)
-  const deadLetter = [9000, 'waiting', 'it is a dead letter: a person may replay or discard it']
+  const deadLetter = [9000, 'waiting', 'a person may run it again or discard it']
   const stderr = `${'😀'.repeat(1000)}${'y'.repeat(1996)}!`
   assert.deepEqual(now({}, { detail: stderr }), [
     [9000, 'detail', `the program said: ...${'y'.repeat(1996)}!`],
     deadLetter,
   ])
-  const replayed = [9000, 'replayed', 'it was replayed as task m2']
+  const replayed = [9000, 'replayed', 'it was run again as task m2']
   assert.deepEqual(now({ replayed_as: 'm2', discarded_at: 8000 }), [replayed])
-  assert.deepEqual(now({ discarded_at: 8000 }), [[8000, 'discarded', 'the dead letter was discarded']])
+  assert.deepEqual(now({ discarded_at: 8000 }), [[8000, 'discarded', 'it was discarded']])
   assert.deepEqual(now({}, { isLast: false, detail: 'stderr' }), [], 'only the last part of a story has an end')
 })
 

@@ -220,9 +220,9 @@ function currentSteps(message: StoryMessageRow, isPruned: boolean, detail: strin
   if (state === 'stopping') say('running', 'the task was cancelled, and the processes of the attempt are being stopped')
   if (state === 'dead' && detail !== undefined)
     say('detail', `the program said: ${truncateStart(detail, DETAIL_CHARACTERS_MAX)}`)
-  if (message.replayed_as !== null) say('replayed', `it was replayed as task ${message.replayed_as}`)
-  else if (message.discarded_at !== null) say('discarded', 'the dead letter was discarded', message.discarded_at)
-  else if (state === 'dead') say('waiting', 'it is a dead letter: a person may replay or discard it')
+  if (message.replayed_as !== null) say('replayed', `it was run again as task ${message.replayed_as}`)
+  else if (message.discarded_at !== null) say('discarded', 'it was discarded', message.discarded_at)
+  else if (state === 'dead') say('waiting', 'a person may run it again or discard it')
   return steps
 }
 

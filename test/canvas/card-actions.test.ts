@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
+import { createHandWorker } from '../harness/hand-worker.ts'
 import { getWorkspace, type PlatformUnderTest, sendWithoutWaiting, startPlatformFor } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 import { cardOf, openPage, PHONE } from './browser.ts'
@@ -129,6 +130,25 @@ test('CV-6 stop all asks, cancels what runs, pauses every workspace, and offers 
   await cardOf(page, idle).getByText('paused').waitFor()
   await page.getByRole('button', { name: 'Undo the pause' }).click()
   await waitUntil(async () => (await getWorkspace(platform, idle)).status === 'online')
+})
+
+test('CV-6 stop all says that turns that wait for an answer end too; after Resume all nothing is left to undo', async (t) => {
+  const platform = await startPlatformFor(t)
+  const worker = await createHandWorker(platform, {})
+  await sendWithoutWaiting(platform, worker.workspaceId, 'write the guide')
+  const turn = await worker.lease()
+  const page = await openPage(t, platform)
+  await turn.ask('may I?', { tool: 'Bash', subject: 'make guide' })
+  await cardOf(page, worker.workspaceId).locator('[data-banner=needs]').waitFor()
+  await page.getByRole('button', { name: 'Stop all' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('No turn runs now. Turns that wait for an answer will be cancelled too.').waitFor()
+  await dialog.getByRole('button', { name: 'Stop all' }).click()
+  await page.getByText('Stopped 1 turn and paused 1 workspace.').waitFor()
+  await page.getByRole('banner').getByRole('button', { name: 'Resume all' }).click()
+  await dialog.getByRole('button', { name: 'Resume all' }).click()
+  await page.getByText('1 workspace works again.').waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Undo the pause' }).count(), 0)
 })
 
 test('CV-6 CV-10 resume all stays after a reload and for another person: in the bar, in the palette and in the dialog of stop all', async (t) => {

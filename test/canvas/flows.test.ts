@@ -69,6 +69,11 @@ test('CV-3 PL-11 a new workspace by the form: folder picker, parent, a taken nam
   await picker.getByRole('button', { name: 'Use this folder' }).click()
   await dialog.getByRole('button', { name: 'Create' }).click()
   await page.getByRole('complementary', { name: 'Shell' }).waitFor()
+  // The machine is known by now, so the form comes with the dialog: its name has the focus, not the button that closes it.
+  await page.getByRole('button', { name: 'New workspace' }).click()
+  await dialog.getByRole('textbox', { name: 'Name' }).waitFor()
+  await page.keyboard.type('Typed at once')
+  assert.equal(await dialog.getByRole('textbox', { name: 'Name' }).inputValue(), 'Typed at once')
   const { body } = await platform.request('GET', '/workspaces')
   const made = body.workspaces.find(({ name }: { name: string }) => name === 'Shell')
   assert.deepEqual(
@@ -199,9 +204,11 @@ test('CV-3 CN-1 the connect command works on another machine: it has the public 
   const command = dialog.locator('pre')
   await command.waitFor()
   const [, token, id] =
-    /^MOLECULE_WORKSPACE_TOKEN=(\S+) \\\n {2}bin\/molecule connect (\S+) --api-url https:\/\/molecule\.example \\\n {2}--dir FOLDER$/.exec(
+    /^MOLECULE_WORKSPACE_TOKEN=(\S+) \\\n {2}bin\/molecule connect (\S+) \\\n {2}--api-url https:\/\/molecule\.example --dir FOLDER$/.exec(
       (await command.textContent()) ?? '',
     ) ?? []
+  const isCut = await command.evaluate(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)
+  assert.equal(isCut, false, 'every line of the command is in view')
   await dialog.getByText('It runs in a clone of Molecule on that machine').waitFor()
   // A clone without packages refuses to connect, and asks for this.
   await dialog.locator('code', { hasText: 'npm install' }).waitFor()

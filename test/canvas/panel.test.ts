@@ -118,6 +118,9 @@ test('PL-24 a rule is listed and revoked, and the agent asks again', async (t) =
   await rules.getByRole('button', { name: 'Revoke the rule for npm test' }).click()
   await rules.getByText('Nothing is always allowed').waitFor()
   assert.equal((await platform.send(id, '!ask npm test')).status.state, 'TASK_STATE_AUTH_REQUIRED')
+  // On the page the way out is on the page: no command for a terminal.
+  await page.getByRole('tab', { name: 'Details' }).click()
+  await page.getByText('A turn waits for your permission.', { exact: true }).waitFor()
 })
 
 test('SC-1 CV-4 a schedule is made, run, paused and removed', async (t) => {

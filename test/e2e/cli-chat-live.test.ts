@@ -144,7 +144,7 @@ describe('molecule chat shows what others say', () => {
     assert.equal(await worker.nextAnswer(), 'large')
     await turn.ask('which colour?')
     const typing = openTerminal(t, ['chat', 'twice'], env())
-    await typing.waitForScreen(/which colour\?[^]*you ›$/)
+    await typing.waitForScreen(/which colour\?.*you ›$/s)
     typing.type('red\r')
     assert.equal(await worker.nextAnswer(), 'red')
     await turn.answer('Here it is.')

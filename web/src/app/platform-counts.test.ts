@@ -12,11 +12,13 @@ test('RT-13 the bar sums what runs, waits and costs; a cost that no turn reporte
     queue_depth: 3,
     today: { turns: 2, unknown_turns: 0, cost_usd: 0.4 },
   })
-  assert.deepEqual(platformCounts([idle, busy, busy]), {
+  const asking = fakeWorkspace('c', { status: 'paused', current_task: 'asks for a permission' })
+  assert.deepEqual(platformCounts([idle, busy, busy, asking]), {
     working: 4,
+    waiting: 1,
     queued: 6,
     active: 2,
-    paused: 1,
+    paused: 2,
     costUsd: 0.8,
     hasUnknownCost: true,
   })

@@ -4,6 +4,8 @@ import type { WorkspaceSummary } from '../../../src/client/views.ts'
 export interface PlatformCounts {
   /** Running turns. */
   readonly working: number
+  /** Workspaces with no running turn and a turn that waits: for a person, or for another workspace. */
+  readonly waiting: number
   readonly queued: number
   /** Workspaces that are not paused. */
   readonly active: number
@@ -14,10 +16,11 @@ export interface PlatformCounts {
 }
 
 export function platformCounts(workspaces: Iterable<WorkspaceSummary>): PlatformCounts {
-  let [working, queued, active, paused, unknown] = [0, 0, 0, 0, 0]
+  let [working, waiting, queued, active, paused, unknown] = [0, 0, 0, 0, 0, 0]
   let costUsd: number | null = null
-  for (const { running = 0, queue_depth: depth = 0, status, today } of workspaces) {
+  for (const { running = 0, current_task: task, queue_depth: depth = 0, status, today } of workspaces) {
     working += running
+    if (running === 0 && task) waiting += 1
     queued += depth
     if (status === 'paused') paused += 1
     else active += 1
@@ -25,5 +28,5 @@ export function platformCounts(workspaces: Iterable<WorkspaceSummary>): Platform
     unknown += today.unknown_turns
     if (today.cost_usd !== null) costUsd = (costUsd ?? 0) + today.cost_usd
   }
-  return { working, queued, active, paused, costUsd, hasUnknownCost: unknown > 0 }
+  return { working, waiting, queued, active, paused, costUsd, hasUnknownCost: unknown > 0 }
 }

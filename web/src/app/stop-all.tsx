@@ -72,9 +72,9 @@ interface AllDialogProps {
 }
 
 function StopAllDialog({ onClose }: AllDialogProps) {
-  const { working, active, paused } = platformCounts(useWorkspaces().values())
+  const { working, waiting, active, paused } = platformCounts(useWorkspaces().values())
   const { isBusy, problem, run } = useQuestion(onClose)
-  if (active === 0 && working === 0) {
+  if (active === 0 && working === 0 && waiting === 0) {
     return (
       <Dialog
         title="Everything is stopped"
@@ -111,7 +111,9 @@ function StopAllDialog({ onClose }: AllDialogProps) {
     >
       <p className="text-soft">
         {working === 0 ? 'No turn runs now.' : `${count(working, 'running turn')} will be cancelled.`}{' '}
-        {count(active, 'workspace')} will pause until you choose Resume all. Messages that wait are kept.
+        {waiting === 0 ? '' : 'Turns that wait for an answer will be cancelled too. '}
+        {active === 0 ? '' : `${count(active, 'workspace')} will pause until you choose Resume all. `}
+        Messages that wait are kept.
       </p>
       <Problem text={problem} />
     </Dialog>
@@ -170,6 +172,9 @@ function useQuestion(onClose: () => void) {
 const pausedOf = (workspaces: Iterable<WorkspaceSummary>): WorkspaceSummary[] =>
   [...workspaces].filter(({ status }) => status === 'paused')
 
+/** Removes "Undo the pause", once nothing is left to undo. */
+let withdrawUndo: (() => void) | undefined
+
 async function stopAll(): Promise<void> {
   const before = new Set(pausedOf(readWorkspaces().values()).map(({ id }) => id))
   const { stopped, failed } = await client.call('POST /stop')
@@ -178,7 +183,7 @@ async function stopAll(): Promise<void> {
   const own = stopped.filter(({ id }) => !before.has(id))
   const trouble = failed.length === 0 ? '' : ` ${count(failed.length, 'workspace')} could not be stopped.`
   const resume = () => void resumeAll(own).catch((error: unknown) => showToast(reasonOf(error)))
-  showToast(`Stopped ${count(turns, 'turn')} and paused ${count(own.length, 'workspace')}.${trouble}`, {
+  withdrawUndo = showToast(`Stopped ${count(turns, 'turn')} and paused ${count(own.length, 'workspace')}.${trouble}`, {
     title: 'Undo the pause',
     onChoose: resume,
   })
@@ -205,6 +210,7 @@ async function resumeAll(workspaces: readonly Pick<WorkspaceSummary, 'id' | 'nam
   if (first !== undefined) {
     throw new Error(`${count(failures.length, 'workspace')} could not be resumed. ${first}`)
   }
+  withdrawUndo?.()
   showToast(
     workspaces.length === 1 ? '1 workspace works again.' : `${count(workspaces.length, 'workspace')} work again.`,
   )

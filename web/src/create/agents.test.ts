@@ -14,7 +14,8 @@ const found = (backend: string, more: object = {}) => ({
 test('CV-3 installed agents are offered, those that can start first, the others with the command to run, and what is missing last', () => {
   const choices = foundChoices([
     found('gemini', { logged_in: false, remedy: 'run "gemini" and log in, or set GEMINI_API_KEY' }),
-    found('hermes', { installed: false, remedy: 'install it' }),
+    found('hermes', { installed: false, remedy: 'see the pages of Hermes' }),
+    found('openclaw', { installed: false, remedy: 'npm install -g openclaw' }),
     found('codex', { version: '0.166' }),
     found('opencode', { problem: 'it does not start', remedy: 'run it by hand' }),
   ])
@@ -42,7 +43,15 @@ test('CV-3 installed agents are offered, those that can start first, the others 
       name: 'Hermes',
       mark: 'he',
       isMissing: true,
-      about: 'Not found on this machine. Install it.',
+      about: 'Not found on this machine. See the pages of Hermes.',
+    },
+    {
+      backend: 'openclaw',
+      title: 'OpenClaw',
+      name: 'OpenClaw',
+      mark: 'ow',
+      isMissing: true,
+      about: 'Not found on this machine. Install it with: npm install -g openclaw',
     },
   ])
 })

@@ -56,8 +56,7 @@ function toChoice(agent: FoundAgentView): AgentChoice {
   const [title, mark] = NAMES[backend] ?? [program, program.slice(0, 2)]
   const choice = { backend, title, name: title, mark, ...(version !== undefined && { version }) }
   if (!installed) {
-    const text = remedy ?? `install ${program} on the machine of the platform`
-    return { ...choice, isMissing: true, about: `Not found on this machine. ${asSentence(text)}` }
+    return { ...choice, isMissing: true, about: `Not found on this machine. ${installText(program, remedy)}` }
   }
   if (isLoggedIn && problem === undefined) return { ...choice, about: 'Logged in.' }
   const about = problem === undefined ? 'Not logged in.' : asSentence(problem)
@@ -67,6 +66,11 @@ function toChoice(agent: FoundAgentView): AgentChoice {
     about,
     remedy: { text: asSentence(remedy ?? ''), ...(command !== undefined && { command }) },
   }
+}
+
+/** A command stays as it must be typed: without a capital letter and without a full stop. */
+function installText(program: string, remedy = `install ${program} on the machine of the platform`): string {
+  return /^npm /.test(remedy) ? `Install it with: ${remedy}` : asSentence(remedy)
 }
 
 /** The name, or with the lowest number that makes it free: `shop-2`. */

@@ -18,8 +18,7 @@ export interface ConnectCommandInput {
 }
 
 export function connectCommand(id: string, { url, token }: ConnectCommandInput): string {
-  const command = `bin/molecule connect ${id} --api-url ${url}`
-  return token === undefined
-    ? `${command} --dir FOLDER`
-    : `MOLECULE_WORKSPACE_TOKEN=${token} \\\n  ${command} \\\n  --dir FOLDER`
+  const connect = `bin/molecule connect ${id}`
+  const rest = `--api-url ${url} --dir FOLDER`
+  return token === undefined ? `${connect} ${rest}` : `MOLECULE_WORKSPACE_TOKEN=${token} \\\n  ${connect} \\\n  ${rest}`
 }

@@ -134,11 +134,13 @@ function ConnectSteps({ made }: { readonly made: MadeBridge }) {
     <>
       <Step number={2} title="Run this on the other machine">
         <CodeBlock code={connectCommand(made.id, made)} />
-        <ConnectNotes url={made.url} />
-        <p className="text-faint text-time">
-          The token is shown only now. It speaks for this workspace alone, and you can replace it under Details. With
-          another agent than Claude Code, add <code className="whitespace-nowrap font-mono">--backend codex</code>.
-        </p>
+        <div className="flex flex-col gap-2">
+          <ConnectNotes url={made.url} />
+          <p className="text-faint text-time">
+            The token is shown only now. It speaks for this workspace alone, and you can replace it under Details. With
+            another agent than Claude Code, add <code className="whitespace-nowrap font-mono">--backend codex</code>.
+          </p>
+        </div>
       </Step>
       <Step number={3} title="See it arrive">
         <div

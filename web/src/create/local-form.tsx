@@ -175,8 +175,9 @@ function Basics({ draft, onChange: change, suggested, errorOf }: PartProps & { r
         value={draft.name}
         onChange={({ target }) => change({ name: target.value })}
         placeholder={suggested}
-        // The form comes after the dialog, which then has the focus on its first button. On a phone the focus would also
-        // scroll away the runtimes above.
+        // For a form that comes with the dialog, and for one that comes after it, when the machine was looked at. On a phone
+        // the focus would scroll away the runtimes above.
+        data-autofocus={isTouch() ? undefined : true}
         autoFocus={!isTouch()}
         maxLength={100}
         error={errorOf('name')}

@@ -19,11 +19,12 @@ function setToasts(next: readonly Toast[]): void {
   for (const listener of listeners) listener()
 }
 
-/** Shows a sentence, and a button such as Undo. */
-export function showToast(text: string, action?: Toast['action']): void {
+/** Shows a sentence, and a button such as Undo. Returns how to remove it earlier. */
+export function showToast(text: string, action?: Toast['action']): () => void {
   const id = ++lastId
   setToasts([...toasts, { id, text, ...(action && { action }) }].slice(-TOASTS_MAX))
   setTimeout(() => dismiss(id), SHOWN_MS)
+  return () => dismiss(id)
 }
 
 const dismiss = (id: number): void => setToasts(toasts.filter((toast) => toast.id !== id))

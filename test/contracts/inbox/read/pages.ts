@@ -220,7 +220,7 @@ export function pageTests(harness: InboxHarness): void {
     assert.ok(parts > 1, 'the log of this message is larger than a page')
     const progress = ['1', '2', '3', '4'].map((n) => `progress ${n}`)
     const second = ['lost a', 'started a', 'ended t']
-    assert.deepEqual(texts, ['admitted a', 'started a', ...progress, ...second, 'waiting i'])
+    assert.deepEqual(texts, ['admitted a', 'started a', ...progress, ...second, 'waiting a'])
     const wrong = readStory(harness.local.store, { id: taskId, scopeOf: () => ({}), after: 'x' })
     await assert.rejects(wrong, /after must be/)
   })

@@ -110,9 +110,9 @@ export function deadLetterTests(harness: InboxHarness): void {
       const story = await readStory(harness.local.store, { id: dead?.id ?? '', scopeOf: () => ({}) })
       return story.steps.at(-1)?.text
     }
-    assert.equal(await lastStep(), 'it is a dead letter: a person may replay or discard it')
+    assert.equal(await lastStep(), 'a person may run it again or discard it')
     await harness.local.deadLetters.discard(id, dead?.id ?? '')
-    assert.equal(await lastStep(), 'the dead letter was discarded')
+    assert.equal(await lastStep(), 'it was discarded')
     await harness.local.deadLetters.discard(id, dead?.id ?? '')
     const entries = await harness.activity(id, 'discarded')
     const text = `the dead letter ${dead?.id} was discarded`

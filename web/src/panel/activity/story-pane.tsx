@@ -7,10 +7,10 @@ import { keys } from '../../api/queries.ts'
 import { Loading } from '../../ui/empty-state.tsx'
 import { ReadFailure } from '../../ui/section.tsx'
 import { CopyButton } from '../../ui/text/code-block.tsx'
-import { asSentence, plainReason } from '../../ui/text/sentence.ts'
 import { Cost } from '../../ui/text/time.tsx'
 import { clockTime, countText, tookTime } from '../../ui/text/times.ts'
 import { useRefreshOnChange } from '../refresh.ts'
+import { toldSteps } from '../told-steps.ts'
 
 /** Of the workspace's usage, to find the message in it. */
 const USAGE_QUERY = { days: 30, messages: 500 }
@@ -89,18 +89,3 @@ function Fact({ name, children }: { readonly name: string; readonly children: Re
 }
 
 const attemptsOf = ({ steps }: StoryView): number => steps.filter(({ type }) => type === 'started').length
-
-/** The platform's steps as whole sentences; the sender is named first. */
-function toldSteps({
-  steps,
-  sender,
-}: StoryView): { readonly key: string; readonly at: string; readonly text: string }[] {
-  return steps.map(({ at, type, text }, index) => ({
-    key: `${index} ${type}`,
-    at,
-    text:
-      type === 'admitted'
-        ? `${sender.name || 'A person'} sent this message through ${sender.door}.`
-        : asSentence(plainReason(text)),
-  }))
-}

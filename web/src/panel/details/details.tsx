@@ -12,6 +12,7 @@ import { Chip } from '../../ui/chip.tsx'
 import { Dot } from '../../ui/dot.tsx'
 import { Section } from '../../ui/section.tsx'
 import { CopyButton } from '../../ui/text/code-block.tsx'
+import { asSentence } from '../../ui/text/sentence.ts'
 import { Time } from '../../ui/text/time.tsx'
 import { PERMISSION_SENTENCES, permissionOf } from '../config/permission-sentences.ts'
 import type { TabProps } from '../tab.ts'
@@ -34,16 +35,16 @@ export function Details({ workspace }: TabProps) {
 }
 
 function Presence({ workspace }: TabProps) {
-  const { dot, word } = cardStateOf(workspace)
+  const { dot, word, banner } = cardStateOf(workspace)
+  // Of what needs a person the card has the reason, without the command for a terminal.
+  const reason = banner?.kind === 'needs' ? banner.text : workspace.status_reason
   return (
     <div className="flex flex-col gap-2">
       <p className="flex items-center gap-2 font-[600]">
         <Dot state={dot} />
         {word}
       </p>
-      {workspace.status_reason ? (
-        <p className="break-words text-second text-soft first-letter:uppercase">{workspace.status_reason}</p>
-      ) : null}
+      {reason ? <p className="break-words text-second text-soft">{asSentence(reason)}</p> : null}
       <PermissionBadge workspace={workspace} />
     </div>
   )

@@ -13,6 +13,7 @@ import { RunningSeconds, useNow } from '../../../ui/text/time.tsx'
 import { clockTime, tookTime } from '../../../ui/text/times.ts'
 import { showToast } from '../../../ui/toasts.tsx'
 import type { TabProps } from '../../tab.ts'
+import { toldSteps } from '../../told-steps.ts'
 import { sendMessage } from '../writing/outgoing.ts'
 import { messageState, type StatePart, tokensText } from './message-state.ts'
 import { againId, expectedWaitMs, queuedBefore, wasRunAgain } from './timeline.ts'
@@ -144,13 +145,12 @@ function Story({ entry, workspaceId }: { readonly entry: ChatEntry; readonly wor
     <div className="w-full min-w-0 rounded-box border border-line p-3 text-left text-second">
       {error ? <p>{reasonOf(error)}</p> : null}
       <ol className="flex flex-col gap-1">
-        {story?.steps.map((step, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: steps are only added at the end.
-          <li key={index} className="flex gap-3">
-            <time dateTime={step.at} className="shrink-0 text-faint text-time leading-5">
-              {clockTime(new Date(step.at))}
+        {(story === undefined ? [] : toldSteps(story)).map(({ key, at, text }) => (
+          <li key={key} className="flex gap-3">
+            <time dateTime={at} className="shrink-0 text-faint text-time leading-5">
+              {clockTime(new Date(at))}
             </time>
-            <span className="min-w-0 break-words">{step.text}</span>
+            <span className="min-w-0 break-words">{text}</span>
           </li>
         ))}
       </ol>
