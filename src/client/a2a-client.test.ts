@@ -7,9 +7,8 @@ import { type TestContext, test } from 'node:test'
 import { MoleculeError } from '../errors.ts'
 import type { Message } from '../protocol/a2a.ts'
 import { createA2aClient } from './a2a-client.ts'
-import { cardUrl, readCard } from './agent-card.ts'
-import { createOutbound } from './outbound.ts'
-import { readRemoteEvent } from './remote-agent-events.ts'
+import type { OutboundResponse } from './dial.ts'
+import { createOutbound, type Outbound, type OutboundRequest } from './outbound.ts'
 
 type Rpc = { method: string; params: { id?: string; message?: Message; configuration?: object } }
 type Talk = (rpc: Rpc, response: ServerResponse, request: IncomingMessage) => void | Promise<void>
@@ -45,105 +44,6 @@ const card = (version: string, url: string) => ({
 })
 
 const message: Message = { messageId: 'm1', role: 'ROLE_USER', parts: [{ text: 'hi' }] }
-const result = (response: ServerResponse, value: object) =>
-  response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result: value }))
-
-test('the card is below a base URL, and a JSON file is the card itself', () => {
-  assert.equal(cardUrl('https://a.test'), 'https://a.test/.well-known/agent-card.json')
-  assert.equal(cardUrl('https://a.test/agents/one/'), 'https://a.test/agents/one/.well-known/agent-card.json')
-  assert.equal(cardUrl('https://a.test/cards/one.json?v=2'), 'https://a.test/cards/one.json?v=2')
-})
-
-test('AG-11 the first JSON-RPC interface of a card is chosen, else REST of 1.0; others are refused by name', () => {
-  const at = 'https://a.test/card.json'
-  const grpc = { url: 'https://a.test/g', protocolBinding: 'GRPC', protocolVersion: '1.0' }
-  const rpc = { url: '/rpc', protocolBinding: 'JSONRPC', protocolVersion: '1.0', tenant: 't' }
-  const chosen = readCard({ name: 'x', supportedInterfaces: [grpc, rpc] }, at)
-  const expected = { url: 'https://a.test/rpc', version: '1.0', binding: 'JSONRPC', streaming: false, name: 'x' }
-  assert.deepEqual(chosen, { ...expected, tenant: 't' })
-  const rest = { url: '/rest', protocolBinding: 'HTTP+JSON', protocolVersion: '1.0' }
-  assert.equal(readCard({ supportedInterfaces: [rest, rpc] }, at).binding, 'JSONRPC')
-  assert.equal(readCard({ supportedInterfaces: [grpc, rest] }, at).binding, 'HTTP+JSON')
-  const old = { url: 'https://a.test/rest', preferredTransport: 'HTTP+JSON', protocolVersion: '0.3.0' }
-  const additionalInterfaces = [{ url: 'https://a.test/old', transport: 'JSONRPC' }]
-  assert.equal(readCard({ ...old, additionalInterfaces }, at).url, 'https://a.test/old')
-  assert.equal(readCard({ ...old, additionalInterfaces }, at).version, '0.3')
-  // A card with both versions is called in the newer one.
-  assert.equal(readCard({ ...old, additionalInterfaces, supportedInterfaces: [rpc] }, at).version, '1.0')
-  assert.throws(() => readCard({ supportedInterfaces: [grpc] }, at), /neither JSON-RPC.*GRPC 1\.0/)
-  assert.throws(() => readCard({ ...card('2.0', 'https://a.test') }, at), /neither JSON-RPC/)
-  assert.throws(() => readCard('a page', at), /not an agent card/)
-  assert.throws(() => readCard(card('1.0', 'http://a.test/rpc'), at), /not safe/)
-})
-
-test('each agent is called in its own version, and its answer is read as 1.0', async (t) => {
-  const asked: [Rpc, unknown, unknown][] = []
-  const task = { id: 't1', contextId: 'c1' }
-  const modern = await agent(t, '1.0', (rpc, response, { headers }) => {
-    asked.push([rpc, headers['a2a-version'], headers['x-key']])
-    const whole = { ...task, status: { state: 'TASK_STATE_WORKING' } }
-    result(response, rpc.method === 'SendMessage' ? { task: whole } : whole)
-  })
-  const old = await agent(t, '0.3.0', (rpc, response, { headers }) => {
-    asked.push([rpc, headers['a2a-version'], headers['x-key']])
-    result(response, { ...task, kind: 'task', status: { state: 'working' } })
-  })
-  const expected = { ...task, status: { state: 'TASK_STATE_WORKING' } }
-  for (const client of [modern, old]) {
-    assert.deepEqual(await client.send({ message }), { task: expected })
-    assert.deepEqual(await client.get('t1'), expected)
-    assert.deepEqual(await client.cancel('t1'), expected)
-  }
-  assert.deepEqual(
-    asked.map(([rpc, version, key]) => [rpc.method, version, key]),
-    [
-      ...['SendMessage', 'GetTask', 'CancelTask'].map((method) => [method, '1.0', 'k']),
-      ...['message/send', 'tasks/get', 'tasks/cancel'].map((method) => [method, '0.3', 'k']),
-    ],
-  )
-  assert.deepEqual(asked[0]?.[0].params, { message, configuration: { returnImmediately: true } })
-  const expectedMessage = { ...message, kind: 'message', role: 'user', parts: [{ kind: 'text', text: 'hi' }] }
-  assert.deepEqual(asked[3]?.[0].params, { message: expectedMessage, configuration: { blocking: false } })
-})
-
-test('a call has two minutes in all, and a stream lasts as long as its task', async (t) => {
-  const server = createServer((request, response) => {
-    if (request.method === 'GET') return void response.end(JSON.stringify(card('1.0', `${url}/rpc`)))
-    const event = { jsonrpc: '2.0', id: 1, result: { task: { id: 't', status: { state: 'TASK_STATE_WORKING' } } } }
-    const isStream = request.headers.accept === 'text/event-stream'
-    response.setHeader('Content-Type', isStream ? 'text/event-stream' : 'application/json')
-    response.end(isStream ? `data: ${JSON.stringify(event)}\n\n` : JSON.stringify(event))
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => server.close())
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const outbound = createOutbound()
-  const limits: (number | undefined)[] = []
-  const send: typeof outbound.send = (request, signal) => {
-    if (request.method === 'POST') limits.push(request.totalMs)
-    return outbound.send(request, signal)
-  }
-  const client = createA2aClient({ url, outbound: { ...outbound, send }, headers: async () => ({}) })
-  await client.send({ message })
-  await all(client.stream({ message }))
-  assert.deepEqual(limits, [120_000, undefined])
-})
-
-test('extensions of a message are named in the header of the version', async (t) => {
-  const named: unknown[] = []
-  const talk: Talk = (_rpc, response, { headers }) => {
-    named.push(headers['a2a-extensions'] ?? headers['x-a2a-extensions'])
-    result(response, { kind: 'message', messageId: 'r', role: 'agent', parts: [{ kind: 'text', text: 'x' }] })
-  }
-  for (const version of ['1.0', '0.3.0']) {
-    const client = await agent(t, version, talk)
-    await client.send({ message: { ...message, extensions: ['https://a.test/x', 'https://a.test/y'] } })
-    await client.send({ message })
-  }
-  const both = 'https://a.test/x, https://a.test/y'
-  assert.deepEqual(named, [both, undefined, both, undefined])
-})
 
 test('a stream is read event by event in any chunking, and a refusal in its place or as its only event is an error', async (t) => {
   const update = (state: string) => ({ statusUpdate: { taskId: 't', contextId: 'c', status: { state } } })
@@ -178,7 +78,6 @@ test('the refusal of an agent becomes a MoleculeError with its reason and retrya
     [(response) => response.writeHead(401).end('who?'), 'auth_failed', false],
     [(response) => response.writeHead(429).end(), 'rate_limited', true],
     [(response) => response.writeHead(503).end('<html>'), 'agent_failed', true],
-    [(response) => response.writeHead(404).end('<html>'), 'agent_failed', false],
     [(response) => response.end('<html>'), 'agent_failed', false],
     [(response) => response.end('{"result":7}'), 'agent_failed', false],
     [(response) => response.destroy(), 'timeout', true],
@@ -191,53 +90,6 @@ test('the refusal of an agent becomes a MoleculeError with its reason and retrya
     assert.deepEqual([error.code, error.retryable], [code, retryable], error.message)
     next += 1
   }
-})
-
-test('an answer without a required field is refused, and empty fields are removed', () => {
-  for (const value of [null, {}, { task: {} }, { kind: 'task', status: {} }, { message: { parts: [{}] } }]) {
-    assert.throws(() => readRemoteEvent(value), { code: 'agent_failed' })
-  }
-  const bare = { messageId: 'm', role: 'ROLE_AGENT', contextId: '', extensions: [], metadata: {} }
-  const parts = [{ text: 'x', mediaType: '', filename: '' }]
-  const cleaned = { messageId: 'm', role: 'ROLE_AGENT', parts: [{ text: 'x' }] }
-  assert.deepEqual(readRemoteEvent({ message: { ...bare, parts } }), { message: cleaned })
-  const strange = readRemoteEvent({ task: { id: 't', status: { state: 'TASK_STATE_NEW' } } })
-  assert.equal(strange.task?.status.state, 'TASK_STATE_WORKING')
-})
-
-test('an event of an agent keeps all its fields', () => {
-  const lists = { extensions: ['e'], referenceTaskIds: ['r'] }
-  const said = { messageId: 'm', role: 'ROLE_AGENT', parts: [{ text: 'x' }], contextId: 'c', taskId: 't', ...lists }
-  const status = { state: 'TASK_STATE_INPUT_REQUIRED', message: said, timestamp: '2026-01-02T03:04:05.678Z' }
-  const artifact = { artifactId: 'a', name: 'n', description: 'd', parts: [{ text: 'made' }], extensions: ['e'] }
-  const ids = { taskId: 't', contextId: 'c' }
-  const task = { id: 't', contextId: 'c', status, artifacts: [artifact], history: [said], metadata: { k: 1 } }
-  for (const event of [
-    { task },
-    { message: said },
-    { statusUpdate: { ...ids, status, metadata: { k: 1 } } },
-    { artifactUpdate: { ...ids, artifact, append: true, lastChunk: false } },
-    { artifactUpdate: { ...ids, artifact, append: false, lastChunk: true } },
-  ]) {
-    assert.deepEqual(readRemoteEvent(event), event)
-  }
-})
-
-test('an empty field of an event counts as absent, because protocol buffers send it so', () => {
-  const parts = [{ text: 'x' }]
-  const empty = { contextId: '', taskId: '', extensions: [], referenceTaskIds: [], metadata: {} }
-  assert.deepEqual(readRemoteEvent({ message: { messageId: 'm', role: 'ROLE_USER', parts, ...empty } }), {
-    message: { messageId: 'm', role: 'ROLE_USER', parts },
-  })
-  const artifact = { artifactId: 'a', parts, name: '', description: '', extensions: [], metadata: {} }
-  const status = { state: 'TASK_STATE_WORKING', message: null, timestamp: null }
-  const task = { id: 't', contextId: '', status, artifacts: [artifact], history: [], metadata: {} }
-  assert.deepEqual(readRemoteEvent({ task }), {
-    task: { id: 't', contextId: '', status: { state: 'TASK_STATE_WORKING' }, artifacts: [{ artifactId: 'a', parts }] },
-  })
-  assert.deepEqual(readRemoteEvent({ task: { ...task, artifacts: [] } }), {
-    task: { id: 't', contextId: '', status: { state: 'TASK_STATE_WORKING' } },
-  })
 })
 
 /** An agent that offers only 1.0 over REST, for a tenant. */
@@ -290,13 +142,7 @@ test('AG-11 over REST each method has its route below the tenant, and answers ha
 test('AG-11 a refusal over REST is mapped by its reason, else by its status, also inside a stream', async (t) => {
   const cases: [number, string | undefined, string, boolean][] = [
     [404, 'TASK_NOT_FOUND', 'not_found', false],
-    [400, 'UNSUPPORTED_OPERATION', 'unsupported_operation', false],
-    [400, 'TASK_NOT_CANCELABLE', 'not_cancelable', false],
-    [404, undefined, 'unsupported_operation', false],
-    [401, undefined, 'auth_failed', false],
-    [403, undefined, 'agent_failed', false],
     [429, undefined, 'rate_limited', true],
-    [500, undefined, 'agent_failed', true],
     [503, 'SOMETHING_ELSE', 'agent_failed', true],
   ]
   for (const [status, reason, code, retryable] of cases) {
@@ -343,4 +189,212 @@ test('AG-17 a host that a card or redirect names must be public, although an adm
     })
   }
   assert.equal(visits, 2, 'only those that the owner allowed')
+})
+
+interface Answer {
+  readonly status?: number
+  readonly type?: string
+  readonly body: unknown
+}
+
+const URL_GIVEN = 'https://a.test'
+const CREDENTIALS = { 'X-Key': 'k' }
+const task = { id: 't1', contextId: 'c1', status: { state: 'TASK_STATE_WORKING' } }
+const asTask = { body: { result: task } }
+
+const rpcCard = (url: string, more: object = {}) => ({
+  supportedInterfaces: [{ url, protocolBinding: 'JSONRPC', protocolVersion: '1.0', ...more }],
+})
+
+function toResponse({ status = 200, type = 'application/json', body }: Answer): OutboundResponse {
+  let unread = true
+  const read = () => {
+    assert.ok(unread, 'a body may be read once')
+    unread = false
+    return typeof body === 'string' ? body : JSON.stringify(body)
+  }
+  return {
+    status,
+    headers: { 'content-type': type },
+    async *chunks() {
+      yield Buffer.from(read())
+    },
+    text: async () => read(),
+    discard: () => undefined,
+  }
+}
+
+/** A client whose agent has this card and answers each call with `answer`. */
+function setUpOutbound(agentCard: object, answer: () => Answer, credentials: Record<string, string> = CREDENTIALS) {
+  const cards: OutboundRequest[] = []
+  const calls: OutboundRequest[] = []
+  const outbound: Outbound = {
+    check: async () => undefined,
+    async send(request) {
+      const isCard = request.url.endsWith('agent-card.json')
+      ;(isCard ? cards : calls).push(request)
+      return toResponse(isCard ? { body: agentCard } : answer())
+    },
+  }
+  const client = createA2aClient({ url: URL_GIVEN, outbound, headers: async () => credentials })
+  return { client, cards, calls }
+}
+
+test('AG-11 the card and each call are asked for with their headers and limits; a stream has no limit in all', async () => {
+  const event = { type: 'text/event-stream; charset=utf-8', body: `data: ${JSON.stringify({ result: { task } })}\n\n` }
+  const answers = [asTask, event]
+  const { client, cards, calls } = setUpOutbound(rpcCard('/rpc', { tenant: 'one' }), () => answers.shift() ?? asTask)
+  assert.deepEqual(await client.get('t1'), task)
+  const extensions = ['https://a.test/x', 'https://a.test/y']
+  assert.deepEqual(
+    await all(client.stream({ message: { ...message, extensions }, trace: { traceparent: '00-1-2-01' } })),
+    [{ task }],
+  )
+  const version = { 'A2A-Version': '1.0' }
+  assert.deepEqual(cards, [
+    {
+      url: 'https://a.test/.well-known/agent-card.json',
+      trusted: true,
+      totalMs: 15_000,
+      headers: { ...CREDENTIALS, Accept: 'application/json', ...version },
+    },
+  ])
+  const call = { url: 'https://a.test/rpc', method: 'POST', trusted: true, headersMs: 120_000 }
+  const rpc = { jsonrpc: '2.0', id: 1 }
+  const headers = { ...CREDENTIALS, 'Content-Type': 'application/json', ...version }
+  const params = { message: { ...message, extensions }, configuration: { returnImmediately: true } }
+  assert.deepEqual(calls, [
+    {
+      ...call,
+      totalMs: 120_000,
+      body: JSON.stringify({ ...rpc, method: 'GetTask', params: { tenant: 'one', id: 't1' } }),
+      headers: { ...headers, Accept: 'application/json' },
+    },
+    {
+      ...call,
+      body: JSON.stringify({ ...rpc, method: 'SendStreamingMessage', params: { tenant: 'one', ...params } }),
+      headers: {
+        ...headers,
+        Accept: 'text/event-stream',
+        'A2A-Extensions': extensions.join(', '),
+        traceparent: '00-1-2-01',
+      },
+    },
+  ])
+})
+
+test('AG-11 an agent of 0.3 gets the methods and the header of extensions of 0.3', async () => {
+  const { client, calls } = setUpOutbound({ url: '/old', protocolVersion: '0.3.0' }, () => ({
+    body: { result: { kind: 'task', ...task } },
+  }))
+  await client.send({ message: { ...message, extensions: ['e'] } })
+  await all(client.stream({ message }))
+  await client.get('t1')
+  await all(client.subscribe('t1'))
+  await client.cancel('t1')
+  assert.deepEqual(
+    calls.map(({ body = '' }) => JSON.parse(body).method),
+    ['message/send', 'message/stream', 'tasks/get', 'tasks/resubscribe', 'tasks/cancel'],
+  )
+  const old = { ...message, extensions: ['e'], kind: 'message', role: 'user', parts: [{ kind: 'text', text: 'hi' }] }
+  assert.deepEqual(JSON.parse(calls[0]?.body ?? '').params, { message: old, configuration: { blocking: false } })
+  assert.deepEqual(
+    calls.map(({ headers }) => [headers?.['X-A2A-Extensions'], headers?.['A2A-Extensions'], headers?.['A2A-Version']]),
+    [['e', undefined, '0.3'], ...Array.from({ length: 4 }, () => [undefined, undefined, '0.3'])],
+  )
+})
+
+test('AG-11 over REST without a tenant the route is right below the URL of the interface', async () => {
+  const rest = { protocolBinding: 'HTTP+JSON' }
+  const { client, calls } = setUpOutbound(rpcCard('https://a.test/rest//', rest), () => ({ body: { task } }))
+  await client.send({ message })
+  await client.get('a/b').catch(() => undefined)
+  await client.cancel('a/b').catch(() => undefined)
+  assert.deepEqual(
+    calls.map(({ method, url, body }) => [method, url, body]),
+    [
+      [
+        ...['POST', 'https://a.test/rest/message:send'],
+        JSON.stringify({ message, configuration: { returnImmediately: true } }),
+      ],
+      ['GET', 'https://a.test/rest/tasks/a%2Fb', undefined],
+      ['POST', 'https://a.test/rest/tasks/a%2Fb:cancel', '{}'],
+    ],
+  )
+})
+
+test('AG-11 a card is used for five minutes', async (t) => {
+  let nowMs = 1000
+  t.mock.method(performance, 'now', () => nowMs)
+  const { client, cards } = setUpOutbound(rpcCard('/rpc'), () => asTask)
+  for (const [atMs, fetched] of [
+    [1000, 1],
+    [300_999, 1],
+    [301_000, 2],
+    [301_001, 2],
+  ] as const) {
+    nowMs = atMs
+    await client.get('t1')
+    assert.equal(cards.length, fetched, `${atMs}`)
+  }
+})
+
+test('AG-17 only the origin that the admin gave gets credentials, and only its host may be internal', async () => {
+  for (const [url, trusted, hasCredentials] of [
+    ['https://a.test/rpc', true, true],
+    ['https://a.test:8443/rpc', true, false],
+    ['https://b.test/rpc', false, false],
+  ] as const) {
+    const { client, calls } = setUpOutbound(rpcCard(url), () => asTask)
+    await client.get('t1')
+    assert.deepEqual([calls[0]?.trusted, calls[0]?.headers?.['X-Key']], [trusted, hasCredentials ? 'k' : undefined])
+    assert.equal(calls[0]?.headers?.['A2A-Version'], '1.0')
+  }
+})
+
+test('AG-17 a refusal for want of the withheld credentials says which URL to set; other refusals stay as they are', async () => {
+  const withheld =
+    'the card of https://a.test names https://b.test, which gets no credentials and refused the call; set url to https://b.test'
+  const refusal = { body: { error: { code: -32_051, message: 'who?' } } }
+  const refused = 'the remote agent refused: who?'
+  const plain = 'the remote agent refuses our credentials (HTTP 401)'
+  const cases: [url: string, answer: Answer, credentials: Record<string, string>, expected: string][] = [
+    ['https://b.test/', { status: 401, body: '' }, CREDENTIALS, withheld],
+    ['https://b.test/', { status: 403, body: '' }, CREDENTIALS, withheld],
+    ['https://b.test/', refusal, CREDENTIALS, withheld],
+    ['https://b.test/', { status: 401, body: '' }, {}, plain],
+    ['https://b.test/', refusal, {}, refused],
+    ['https://a.test/', { status: 401, body: '' }, CREDENTIALS, plain],
+    ['https://a.test/', refusal, CREDENTIALS, refused],
+  ]
+  for (const [url, answer, credentials, expected] of cases) {
+    const { client } = setUpOutbound(rpcCard(url), () => answer, credentials)
+    await assert.rejects(client.get('t1'), { code: 'auth_failed', message: expected })
+    await assert.rejects(all(client.subscribe('t1')), { code: 'auth_failed', message: expected })
+  }
+  const { client } = setUpOutbound(rpcCard('https://b.test/'), () => ({ status: 500, body: '' }))
+  await assert.rejects(client.get('t1'), { code: 'agent_failed', message: /answered HTTP 500$/ })
+})
+
+test('AG-11 a failed answer keeps its status and the first 300 characters, and says if a retry may help', async () => {
+  let status = 200
+  const { client } = setUpOutbound(rpcCard('/rpc'), () => ({ status, body: `<${'x'.repeat(400)}` }))
+  const retryable = [408, 425, 429, 500, 502, 503, 504]
+  for (status of [199, 300, 302, 400, 404, 409, 501, 505, ...retryable]) {
+    await assert.rejects(client.get('t1'), {
+      code: status === 429 ? 'rate_limited' : 'agent_failed',
+      message: `the remote agent at https://a.test answered HTTP ${status}`,
+      retryable: retryable.includes(status),
+      details: { status, said: `<${'x'.repeat(299)}` },
+    })
+  }
+  for (status of [200, 299])
+    await assert.rejects(client.get('t1'), { code: 'agent_failed', message: "the remote agent's answer is not JSON" })
+})
+
+test('AG-11 JSON without an error of A2A does not hide a failed status', async () => {
+  let body = ''
+  const { client } = setUpOutbound(rpcCard('/rpc'), () => ({ status: 500, body }))
+  for (body of ['null', '{}', '{"error":null}', '{"error":{"message":"x"}}', '{"result":{"id":"t"}}'])
+    await assert.rejects(client.get('t1'), { message: /answered HTTP 500$/ }, body)
 })

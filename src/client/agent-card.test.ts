@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readCard } from './agent-card.ts'
+import { cardUrl, readCard } from './agent-card.ts'
 
 const AT = 'https://a.test/card.json'
 
@@ -84,4 +84,35 @@ test('AG-11 a card names http or https, http only if the card itself came over h
       message: `the card at ${foundAt} names a ${scheme}// URL, which is not safe`,
     })
   assert.throws(() => urlOf('http://', AT), { code: 'bad_config', message: `the card at ${AT} has an invalid URL` })
+})
+
+test('the card is below a base URL, and a JSON file is the card itself', () => {
+  assert.equal(cardUrl('https://a.test'), 'https://a.test/.well-known/agent-card.json')
+  assert.equal(cardUrl('https://a.test/agents/one/'), 'https://a.test/agents/one/.well-known/agent-card.json')
+  assert.equal(cardUrl('https://a.test/cards/one.json?v=2'), 'https://a.test/cards/one.json?v=2')
+})
+
+test('AG-11 the first JSON-RPC interface of a card is chosen, else REST of 1.0; others are refused by name', () => {
+  const at = 'https://a.test/card.json'
+  const grpc = { url: 'https://a.test/g', protocolBinding: 'GRPC', protocolVersion: '1.0' }
+  const rpc = { url: '/rpc', protocolBinding: 'JSONRPC', protocolVersion: '1.0', tenant: 't' }
+  const chosen = readCard({ name: 'x', supportedInterfaces: [grpc, rpc] }, at)
+  const expected = { url: 'https://a.test/rpc', version: '1.0', binding: 'JSONRPC', streaming: false, name: 'x' }
+  assert.deepEqual(chosen, { ...expected, tenant: 't' })
+  const rest = { url: '/rest', protocolBinding: 'HTTP+JSON', protocolVersion: '1.0' }
+  assert.equal(readCard({ supportedInterfaces: [rest, rpc] }, at).binding, 'JSONRPC')
+  assert.equal(readCard({ supportedInterfaces: [grpc, rest] }, at).binding, 'HTTP+JSON')
+  const old = { url: 'https://a.test/rest', preferredTransport: 'HTTP+JSON', protocolVersion: '0.3.0' }
+  const additionalInterfaces = [{ url: 'https://a.test/old', transport: 'JSONRPC' }]
+  assert.equal(readCard({ ...old, additionalInterfaces }, at).url, 'https://a.test/old')
+  assert.equal(readCard({ ...old, additionalInterfaces }, at).version, '0.3')
+  // A card with both versions is called in the newer one.
+  assert.equal(readCard({ ...old, additionalInterfaces, supportedInterfaces: [rpc] }, at).version, '1.0')
+  assert.throws(() => readCard({ supportedInterfaces: [grpc] }, at), /neither JSON-RPC.*GRPC 1\.0/)
+  assert.throws(
+    () => readCard({ url: 'https://a.test', protocolVersion: '2.0', preferredTransport: 'JSONRPC' }, at),
+    /neither JSON-RPC/,
+  )
+  assert.throws(() => readCard('a page', at), /not an agent card/)
+  assert.throws(() => readCard(modern({ url: 'http://a.test/rpc' }), at), /not safe/)
 })

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, getDefaultAutoSelectFamily, setDefaultAutoSelectFamily } from 'node:net'
 import { test } from 'node:test'
+import { setImmediate as settled } from 'node:timers/promises'
 import { serve } from '../../test/harness/loopback-server.ts'
 import { MoleculeError } from '../errors.ts'
-import { createAllowList, nonPublicReason } from './ip-addresses.ts'
+import { createAllowList } from './ip-addresses.ts'
 import { createOutbound, type OutboundOptions, type ResolvedAddress } from './outbound.ts'
 
 const PUBLIC: ResolvedAddress = { address: '93.184.215.14', family: 4 }
@@ -27,21 +28,6 @@ async function refusal(work: Promise<unknown>): Promise<string> {
 const names = (table: Record<string, ResolvedAddress[]>): NonNullable<OutboundOptions['resolve']> => {
   return async (name) => table[name] ?? []
 }
-
-test('internal addresses differ from public ones in every spelling', () => {
-  const inside = [
-    ...['0.0.0.0', '127.0.0.1', '127.8.9.1', '10.0.0.1', '172.16.0.1', '172.31.255.255', '192.168.1.1', '100.64.0.1'],
-    ...['169.254.169.254', '168.63.129.16', '192.0.0.192', '224.0.0.1', '239.1.1.1', '255.255.255.255', '240.0.0.1'],
-    ...['192.0.2.1', '198.18.0.1', '203.0.113.7', '0.1.2.3', '::', '::1', '0:0:0:0:0:0:0:1', '::127.0.0.1'],
-    ...['::ffff:127.0.0.1', '::ffff:7f00:1', '0:0:0:0:0:FFFF:10.0.0.1', '::ffff:169.254.169.254', '::ffff:0:7f00:1'],
-    ...['fe80::1', 'fe80::1%eth0', 'fc00::1', 'fd00:ec2::254', 'fec0::1', 'ff02::1', '2001:db8::1', '64:ff9b::a00:1'],
-    ...['2002:7f00:1::', '2001::1', '64:ff9b:1::1', '100::1', '4000::1', 'not an address', ''],
-  ]
-  for (const address of inside) assert.ok(nonPublicReason(address) !== undefined, address)
-  for (const address of ['8.8.8.8', '172.32.0.1', '100.128.0.1', '2606:4700::1111', '::ffff:8.8.8.8']) {
-    assert.equal(nonPublicReason(address), undefined, address)
-  }
-})
 
 test('URLs of internal hosts are refused with the reason, also in decimal, octal, hex and IPv6 form', async () => {
   const outbound = createOutbound({ resolve: names({ 'inside.test': [PUBLIC, LOOPBACK], localhost: [LOOPBACK] }) })
@@ -196,13 +182,6 @@ test('a redirect from an allowed host to a forbidden one is refused before a req
   assert.equal(target.visits.length, 0)
 })
 
-test('a POST is not turned into a GET; the caller gets the redirect itself', async (t) => {
-  const { url } = await serve(t, (_request, response) => response.writeHead(302, { location: '/' }).end())
-  const answer = await createOutbound().send({ url, method: 'POST', body: 'x', trusted: true })
-  assert.equal(answer.status, 302)
-  answer.discard()
-})
-
 test('silence, slowness, size and a closed port each have their own error', async (t) => {
   const silent = await serve(t, () => undefined)
   const slow = await serve(t, (_request, response) => void response.writeHead(200).write('begun'))
@@ -220,4 +199,140 @@ test('silence, slowness, size and a closed port each have their own error', asyn
   assert.deepEqual(await failure(outbound.send({ url: 'http://127.0.0.1:1/', trusted })), ['timeout', true])
   const gone = AbortSignal.abort()
   assert.deepEqual(await failure(outbound.send({ url: large.url, trusted }, gone)), ['canceled', false])
+})
+
+test('a GET follows every redirect, a POST only those that keep it, and other answers with a location are answers', async (t) => {
+  const { url } = await serve(t, (request, response) => {
+    const status = Number(request.url?.slice(1))
+    if (status === 0) return void response.end(request.method)
+    response.writeHead(status, { Location: '/0' }).end()
+  })
+  const followed = async (method: 'GET' | 'POST' | undefined) => {
+    const outbound = createOutbound()
+    const found: number[] = []
+    for (const status of [201, 300, 301, 302, 303, 304, 305, 307, 308]) {
+      const answer = await outbound.send({ url: `${url}/${status}`, trusted: true, ...(method && { method }) })
+      const isTarget = answer.status === 200
+      assert.deepEqual([answer.status, await answer.text()], isTarget ? [200, method ?? 'GET'] : [status, ''])
+      if (isTarget) found.push(status)
+    }
+    return found
+  }
+  assert.deepEqual(await followed(undefined), [301, 302, 303, 307, 308])
+  assert.deepEqual(await followed('GET'), [301, 302, 303, 307, 308])
+  assert.deepEqual(await followed('POST'), [307, 308])
+})
+
+test('three redirects are followed, and another origin gets only the headers that describe the request', async (t) => {
+  const target = await serve(t, (_request, response) => response.end('there'))
+  const { url, visits } = await serve(t, (request, response) => {
+    const hop = Number(request.url?.slice(1))
+    response.writeHead(302, { Location: hop < 2 ? `/${hop + 1}` : target.url }).end()
+  })
+  const harmless = { Accept: 'a/b', 'Content-Type': 'c/d', 'A2A-Version': '1.0', 'A2A-Extensions': 'e' }
+  const headers = { ...harmless, Authorization: 'Bearer secret', Cookie: 'secret', 'X-Key': 'secret' }
+  const answer = await createOutbound().send({ url: `${url}/0`, trusted: true, headers })
+  assert.equal(await answer.text(), 'there')
+  assert.deepEqual(
+    visits.map((visit) => [visit.headers.authorization, visit.headers['x-key']]),
+    Array.from({ length: 3 }, () => ['Bearer secret', 'secret']),
+  )
+  const { host, connection, ...received } = target.visits[0]?.headers ?? {}
+  assert.deepEqual(received, { accept: 'a/b', 'content-type': 'c/d', 'a2a-version': '1.0', 'a2a-extensions': 'e' })
+})
+
+test('the connection of a redirect is closed, although its body never ends', async (t) => {
+  const closed = Promise.withResolvers<void>()
+  const { url } = await serve(t, (request, response) => {
+    if (request.url === '/there') return void closed.promise.then(() => response.end('there'), assert.fail)
+    response.once('close', () => closed.resolve())
+    response.writeHead(302, { Location: '/there' }).write('endless')
+  })
+  const answer = await createOutbound().send({ url: `${url}/`, trusted: true, totalMs: 20_000 })
+  assert.equal(await answer.text(), 'there')
+})
+
+test('a request without its own limit waits 15 s for the headers', async (t) => {
+  const { server, url } = await serve(t, () => undefined)
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const asked = once(server, 'request')
+  let failed = false
+  const failure = createOutbound()
+    .send({ url, trusted: true })
+    .catch((thrown: Error) => {
+      failed = true
+      return thrown
+    })
+  await asked
+  t.mock.timers.tick(14_999)
+  await settled()
+  assert.equal(failed, false)
+  t.mock.timers.tick(1)
+  assert.equal(((await failure) as Error).message, `${url} did not answer within 15 s`)
+})
+
+test('a URL that cannot be used is refused by what is shown of it, without its path and its secrets', async () => {
+  const outbound = createOutbound({ resolve: async () => [{ address: '93.184.215.14', family: 4 }] })
+  const refused: [url: string, shown: string, reason: string][] = [
+    ['no url', 'the URL', 'it is not a URL'],
+    ['ftp://a.test/secret', 'the URL ftp:', 'it is neither http nor https'],
+    ['https://ada@a.test/secret', 'the URL a.test', 'it contains a user name or password'],
+    ['https://:secret@a.test/', 'the URL a.test', 'it contains a user name or password'],
+    ['https://ada:secret@a.test/', 'the URL a.test', 'it contains a user name or password'],
+  ]
+  for (const [url, shown, reason] of refused) {
+    const expected = { code: 'forbidden', message: `${shown} is refused: ${reason}`, details: { reason } }
+    await assert.rejects(outbound.check(url), expected)
+    await assert.rejects(outbound.send({ url }), expected)
+  }
+  for (const url of ['http://a.test/', 'https://a.test/']) await outbound.check(url)
+})
+
+test('a name that cannot be resolved is named with the code of the resolver, and a retry may help', async () => {
+  const failures: [thrown: Error, message: string][] = [
+    [Object.assign(new Error('x'), { code: 'EAI_AGAIN' }), 'the name a.test cannot be resolved (EAI_AGAIN)'],
+    [new Error('x'), 'the name a.test cannot be resolved (unknown error)'],
+  ]
+  for (const [thrown, message] of failures) {
+    const outbound = createOutbound({ resolve: () => Promise.reject(thrown) })
+    await assert.rejects(outbound.send({ url: 'http://a.test/' }), { code: 'timeout', retryable: true, message })
+  }
+  const empty = createOutbound({ resolve: async () => [] })
+  const message = 'the name a.test has no address'
+  await assert.rejects(empty.send({ url: 'http://a.test/' }), { code: 'timeout', retryable: true, message })
+})
+
+test('one address of several that is internal is enough to refuse a name; a trusted host may have it', async (t) => {
+  const { port } = await serve(t, (_request, response) => response.end('hello'))
+  const url = `http://two.test:${port}/`
+  const outbound = createOutbound({ resolve: async () => [LOOPBACK, { address: '127.0.0.2', family: 4 }] })
+  const message = `the URL http://two.test:${port} is refused: two.test does not have a public address; the platform's owner can allow it with --allow-outbound`
+  await assert.rejects(outbound.check(url), { code: 'forbidden', message })
+  await assert.rejects(outbound.send({ url }), { code: 'forbidden', message })
+  assert.equal(await (await outbound.send({ url, trusted: true })).text(), 'hello')
+})
+
+test('a process that tries one address only connects to the first that was checked', async (t) => {
+  const before = getDefaultAutoSelectFamily()
+  t.after(() => setDefaultAutoSelectFamily(before))
+  setDefaultAutoSelectFamily(false)
+  const { port } = await serve(t, (_request, response) => response.end('hello'))
+  const resolve = async () => [LOOPBACK, { address: '127.0.0.99', family: 4 } as const]
+  const outbound = createOutbound({ allow: ['127.0.0.0/8'], resolve })
+  assert.equal(await (await outbound.send({ url: `http://pinned.test:${port}/` })).text(), 'hello')
+})
+
+test('RE-9 a public name without TLS does not lead to an internal address, also where an admin gave the URL', async (t) => {
+  const { port } = await serve(t, (_request, response) => response.end('hello'))
+  const outbound = createOutbound({ resolve: async () => [LOOPBACK] })
+  for (const host of ['agent.example.com', 'localhost.example.com', 'internal.dev']) {
+    const request = { url: `http://${host}:${port}/`, trusted: true }
+    await assert.rejects(outbound.send(request), { code: 'forbidden', message: /does not have a public address/ })
+  }
+  for (const host of ['localhost', 'ollama', 'host.docker.internal', 'nas.local', 'gpu.home.arpa', '127.0.0.1']) {
+    assert.equal(await (await outbound.send({ url: `http://${host}:${port}/`, trusted: true })).text(), 'hello', host)
+  }
+  const allowing = createOutbound({ allow: ['agent.example.com'], resolve: async () => [LOOPBACK] })
+  const answer = await allowing.send({ url: `http://agent.example.com:${port}/`, trusted: true })
+  assert.equal(await answer.text(), 'hello')
 })

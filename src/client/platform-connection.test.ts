@@ -1,23 +1,48 @@
 import assert from 'node:assert/strict'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { once } from 'node:events'
+import { createServer, type RequestListener, type ServerResponse } from 'node:http'
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { manualClock } from '../../test/fakes/manual-clock.ts'
-import { within } from '../../test/harness/wait.ts'
+import { waitUntil, within } from '../../test/harness/wait.ts'
 import { MoleculeError } from '../errors.ts'
-import { createPlatformConnection, type PlatformConnectionOptions } from './platform-connection.ts'
+import { createPlatformConnection, type PlatformConnectionOptions, retryUntilAnswered } from './platform-connection.ts'
 
-type Answering = (request: IncomingMessage, response: ServerResponse) => void
+const WAIT_MS = 5000
+const call = { body: {}, timeoutMs: 20_000 }
+const fine: RequestListener = (_request, response) => void response.setHeader('X-Request-Id', 'r').end('{"fine":1}')
+const busy = (retryAfterMs?: number) =>
+  new MoleculeError('queue_full', 'busy', { retryable: true, ...(retryAfterMs && { details: { retryAfterMs } }) })
+const timersOf = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
 
-async function setUp(t: TestContext, answer: Answering, more: Partial<PlatformConnectionOptions> = {}) {
+interface Options extends Partial<PlatformConnectionOptions> {
+  /** The first time of the clock. */
+  readonly startMs?: number
+  /** How much too early the timers fire. */
+  readonly early?: number
+}
+
+/** A connection on a clock that the test moves, to a server with these answers; `state.tokens` counts the calls that were sent. */
+async function setUp(t: TestContext, answer: RequestListener, { startMs, early = 0, ...more }: Options = {}) {
+  const open = new Set<Socket>()
+  const seen = new Set<Socket>()
   const server = createServer(answer)
+  server.keepAliveTimeout = 600_000
+  server.on('connection', (socket) => {
+    open.add(socket)
+    seen.add(socket)
+    socket.once('close', () => open.delete(socket))
+  })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const clock = manualClock()
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const clock = manualClock(startMs)
   const backoffs: [string | undefined, number][] = []
+  const state = { tokens: 0 }
   const connection = createPlatformConnection({
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    token: () => 'secret',
-    clock,
+    url,
+    token: () => `token ${++state.tokens}`,
+    clock: { ...clock, after: (ms, callback) => clock.after(ms - early, callback) },
     onBackoff: (error, backoffMs) => backoffs.push([error?.code, backoffMs]),
     random: () => 1,
     ...more,
@@ -27,7 +52,9 @@ async function setUp(t: TestContext, answer: Answering, more: Partial<PlatformCo
     server.closeAllConnections()
     server.close()
   })
-  return { connection, clock, backoffs }
+  const post = (maxWaitMs?: number, signal?: AbortSignal) =>
+    within(connection.post('/', { ...call, ...(maxWaitMs !== undefined && { maxWaitMs }) }, signal), 'the end', WAIT_MS)
+  return { connection, clock, backoffs, state, post, url, open, seen }
 }
 
 const say = (response: ServerResponse, status: number, body: object) => {
@@ -36,7 +63,6 @@ const say = (response: ServerResponse, status: number, body: object) => {
   response.end(JSON.stringify(body))
 }
 
-const call = { body: {}, timeoutMs: 5000 }
 const codeOf = async (work: Promise<unknown>) => ((await work.catch((error: unknown) => error)) as MoleculeError).code
 
 test('CN-5 the backoff doubles after each failure, up to a minute, and resets after a success', async (t) => {
@@ -59,12 +85,6 @@ test('CN-5 the backoff doubles after each failure, up to a minute, and resets af
     [undefined, 0],
     ['store_unavailable', 500],
   ])
-  // A single failure ends like many: with one report, at the first success.
-  clock.advance(60_000)
-  healthy = true
-  const before = backoffs.length
-  for (let successes = 0; successes < 2; successes++) await connection.post('/', call)
-  assert.deepEqual(backoffs.slice(before), [[undefined, 0]])
 })
 
 test('CN-5 each backoff has jitter: between half of its value and all of it', async (t) => {
@@ -80,55 +100,6 @@ test('CN-5 each backoff has jitter: between half of its value and all of it', as
   assert.ok(new Set(waits).size > 3, `twelve bridges do not come back together: ${waits}`)
 })
 
-test('CN-5 the backoff is as long as the platform asks, and a call with a short maxWaitMs fails', async (t) => {
-  let calls = 0
-  const { connection, clock, backoffs } = await setUp(t, (_request, response) => {
-    calls += 1
-    if (calls === 1) response.setHeader('Retry-After', '7')
-    if (calls === 1) say(response, 429, { error: { code: 'too_many_requests', message: 'slowly' } })
-    else say(response, 200, { fine: true })
-  })
-  await assert.rejects(connection.post('/', call), { code: 'too_many_requests', retryable: true })
-  assert.deepEqual(backoffs, [['too_many_requests', 7000]])
-  assert.equal(await codeOf(connection.post('/', { ...call, maxWaitMs: 0 })), 'timeout')
-  const patient = connection.post('/', call)
-  clock.advance(6_999)
-  await clock.settle()
-  assert.equal(calls, 1)
-  clock.advance(1)
-  assert.deepEqual(await patient, { fine: true })
-})
-
-test('CN-5 calls that fail together count as one failure', async (t) => {
-  const { connection, backoffs } = await setUp(t, (_request, response) => say(response, 503, {}))
-  await Promise.allSettled([connection.post('/', call), connection.post('/', call), connection.post('/', call)])
-  assert.equal(backoffs.length, 1)
-})
-
-test('CN-5 a refused token is retried, except at the first contact; other refusals are final', async (t) => {
-  const { connection, clock } = await setUp(t, (request, response) => {
-    const status = Number(request.url?.slice(1))
-    say(response, status, { error: { code: status === 401 ? 'unauthenticated' : 'not_found', message: 'no' } })
-  })
-  const retryable = async (path: string, strict: boolean) => {
-    clock.advance(60_000)
-    const error = await connection.post(path, { ...call, strict }).catch((thrown: unknown) => thrown)
-    assert.ok(error instanceof MoleculeError)
-    return error.retryable
-  }
-  assert.equal(await retryable('/401', false), true)
-  assert.equal(await retryable('/401', true), false)
-  assert.equal(await retryable('/404', false), false)
-})
-
-test('CN-5 the page of a proxy is retried, whatever its status', async (t) => {
-  const { connection } = await setUp(t, (_request, response) => {
-    response.writeHead(404, { 'Content-Type': 'text/html' })
-    response.end('<h1>nothing here yet</h1>')
-  })
-  await assert.rejects(connection.post('/', call), { retryable: true })
-})
-
 test('CN-5 a page of a proxy with status 200 and a closed port are retried, and each error says what happened', async (t) => {
   const { connection } = await setUp(t, (_request, response) => response.end('<h1>log in first</h1>'))
   await assert.rejects(connection.post('/', call), { retryable: true, message: /^the answer of http:.* is not JSON$/ })
@@ -136,19 +107,6 @@ test('CN-5 a page of a proxy with status 200 and a closed port are retried, and 
   const unreachable =
     /^the platform at http:\/\/127\.0\.0\.1:1 cannot be reached \(.*ECONNREFUSED.*\); start it there with "molecule up"$/
   await assert.rejects(closed.connection.post('/', call), { retryable: true, message: unreachable })
-})
-
-test('CN-6 after beginClosing a call without an answer ends in seconds, whatever its own time is', async (t) => {
-  const { connection } = await setUp(t, () => undefined)
-  connection.beginClosing()
-  const silent = assert.rejects(connection.post('/', { ...call, timeoutMs: 600_000 }), { code: 'timeout' })
-  await within(silent, 'the end of the call', 60_000)
-})
-
-test('CN-5 a silent connection is noticed by the timeout of the call', async (t) => {
-  const { connection, backoffs } = await setUp(t, () => undefined)
-  await assert.rejects(connection.post('/', { ...call, timeoutMs: 50 }), { code: 'timeout', retryable: true })
-  assert.deepEqual(backoffs, [['timeout', 500]])
 })
 
 test('CN-6 after beginClosing no call waits for a backoff, and a waiting call can be cancelled', async (t) => {
@@ -176,4 +134,266 @@ test('a kept socket is reused, and a socket that the platform closed does not fa
   await connection.post('/last', call)
   await connection.post('/', call)
   assert.equal(sockets.size, 2)
+})
+
+test('CN-5 a call waits no longer than its maxWaitMs, to the millisecond', async (t) => {
+  const { connection, clock, post, state, url } = await setUp(t, fine)
+  const message = `the platform at ${url} cannot be reached at the moment`
+  const refused = { code: 'timeout', retryable: true, message }
+  connection.backoff(busy(7000))
+  const short = assert.rejects(post(6999), refused)
+  await clock.settle()
+  clock.advance(6999)
+  await short
+  // One millisecond is left, and the call may not wait at all.
+  await assert.rejects(post(0), refused)
+  assert.equal(state.tokens, 0)
+  const exact = post(1)
+  await clock.settle()
+  assert.equal(state.tokens, 0)
+  clock.advance(1)
+  assert.deepEqual(await exact, { fine: 1 })
+  connection.backoff(busy(1000))
+  clock.advance(1000)
+  assert.deepEqual(await post(0), { fine: 1 })
+  connection.backoff(busy(1000))
+  clock.advance(1000)
+  assert.deepEqual(await post(5), { fine: 1 })
+})
+
+test('CN-5 a call without maxWaitMs is sent exactly when the backoff ends, also if its timer fires early', async (t) => {
+  const { connection, clock, post, state } = await setUp(t, fine, { early: 1 })
+  connection.backoff(busy(7000))
+  const patient = post()
+  await clock.settle()
+  clock.advance(6999)
+  await clock.settle()
+  assert.equal(state.tokens, 0)
+  clock.advance(1)
+  assert.deepEqual(await patient, { fine: 1 })
+  assert.equal(state.tokens, 1)
+})
+
+test('CN-5 the first call and a call after a success wait for nothing, whatever the clock says', async (t) => {
+  const first = await setUp(t, fine, { startMs: 0 })
+  assert.deepEqual(await first.post(0), { fine: 1 })
+  const release = Promise.withResolvers<void>()
+  const answer: RequestListener = async ({ url }, response) => {
+    if (url === '/slow') await release.promise
+    response.writeHead(url === '/fails' ? 503 : 200, { 'X-Request-Id': 'r' }).end('{}')
+  }
+  const { connection, post, backoffs } = await setUp(t, answer, { startMs: 0 })
+  // Both are in flight; one fails and starts a backoff, the other succeeds and ends it.
+  const working = connection.post('/slow', call)
+  await assert.rejects(connection.post('/fails', call), { code: 'store_unavailable' })
+  release.resolve()
+  assert.deepEqual(await working, {})
+  assert.deepEqual(await post(0), {})
+  assert.deepEqual(backoffs, [
+    ['store_unavailable', 500],
+    [undefined, 0],
+  ])
+})
+
+test('CN-5 a failure at the very end of a backoff counts, one before it does not, and no wait is longer than ten minutes', async (t) => {
+  const { connection, clock, backoffs } = await setUp(t, fine)
+  connection.backoff(busy())
+  clock.advance(499)
+  connection.backoff(busy())
+  clock.advance(1)
+  connection.backoff(busy())
+  clock.advance(1000)
+  connection.backoff(busy(600_000))
+  clock.advance(600_000)
+  connection.backoff(busy(600_001))
+  assert.deepEqual(
+    backoffs.map(([, backoffMs]) => backoffMs),
+    [500, 1000, 600_000, 600_000],
+  )
+})
+
+test('CN-6 a call that is cancelled while it waits is not sent, and one in flight ends without a backoff', async (t) => {
+  const asked = Promise.withResolvers<void>()
+  const { connection, clock, backoffs, post, state } = await setUp(t, () => asked.resolve())
+  const canceled = { code: 'canceled', retryable: false, message: 'the call was cancelled' }
+  await assert.rejects(post(undefined, AbortSignal.abort()), canceled)
+  connection.backoff(busy(1000))
+  const impatient = new AbortController()
+  const waiting = assert.rejects(post(undefined, impatient.signal), canceled)
+  await clock.settle()
+  impatient.abort()
+  await waiting
+  assert.equal(state.tokens, 0, 'nothing was sent')
+  clock.advance(1000)
+  const stop = new AbortController()
+  const flying = assert.rejects(post(undefined, stop.signal), canceled)
+  await asked.promise
+  stop.abort()
+  await flying
+  assert.deepEqual(backoffs, [['queue_full', 1000]])
+})
+
+test('CN-6 after beginClosing a call has 4 s for its answer, or less if it says so', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  let asked = Promise.withResolvers<void>()
+  const { connection } = await setUp(t, () => asked.resolve())
+  connection.beginClosing()
+  for (const [timeoutMs, limitMs] of [
+    [600_000, 4000],
+    [1000, 1000],
+  ] as const) {
+    asked = Promise.withResolvers<void>()
+    let ended = false
+    const silent = connection.post('/', { body: {}, timeoutMs }).catch((thrown: MoleculeError) => {
+      ended = true
+      return thrown
+    })
+    await asked.promise
+    t.mock.timers.tick(limitMs - 1)
+    await new Promise(setImmediate)
+    assert.equal(ended, false)
+    t.mock.timers.tick(1)
+    for (let turns = 0; turns < 1000 && !ended; turns++) await new Promise(setImmediate)
+    assert.equal(ended, true)
+    assert.match(((await silent) as MoleculeError).message, /did not answer in time/)
+  }
+})
+
+test('CN-5 work is repeated until an answer, a final error, or an abort', async () => {
+  const stop = new AbortController()
+  const run = (...results: (string | Error)[]) => {
+    let tries = 0
+    const work = async () => {
+      const result = results[tries++] ?? 'one try too many'
+      if (result instanceof Error) throw result
+      return `${result} ${tries}`
+    }
+    return retryUntilAnswered(work, stop.signal)
+  }
+  assert.equal(await run(busy(), busy(), 'done'), 'done 3')
+  await assert.rejects(run(busy(), new MoleculeError('forbidden', 'no')), { code: 'forbidden' })
+  await assert.rejects(run(new TypeError('defect')), { code: 'internal', message: 'defect' })
+  stop.abort()
+  await assert.rejects(run(busy()), { code: 'queue_full' })
+})
+
+test('a call is a POST with the token and JSON, and leaves no timer that holds the process', async (t) => {
+  const asked: unknown[] = []
+  const { connection } = await setUp(t, async (request, response) => {
+    const { authorization, 'content-type': type, 'content-length': length } = request.headers
+    asked.push(request.method, request.url, authorization, type, length, await text(request))
+    response.end('{"a":"ü"}')
+  })
+  const before = timersOf()
+  assert.deepEqual(await connection.post('/x', { ...call, body: { b: 'ü' } }), { a: 'ü' })
+  assert.deepEqual(asked, ['POST', '/x', 'Bearer token 1', 'application/json', '10', '{"b":"ü"}'])
+  assert.equal(timersOf(), before)
+  const closed = await setUp(t, fine, { url: 'http://127.0.0.1:1' })
+  await assert.rejects(closed.connection.post('/', call), { code: 'timeout', retryable: true })
+  assert.equal(timersOf(), before)
+})
+
+test('CN-5 a failure of the platform or of a proxy is retryable, and a refusal of the platform is not', async (t) => {
+  const { connection, clock } = await setUp(t, (request, response) => {
+    const [, status, by] = request.url?.split('/') ?? []
+    if (by === 'platform') response.setHeader('X-Request-Id', 'r')
+    response.writeHead(Number(status)).end('{"error":{"message":"no"}}')
+  })
+  const failure = async (path: string) => {
+    clock.advance(60_000)
+    const error = await connection.post(path, call).catch((thrown: unknown) => thrown)
+    assert.ok(error instanceof MoleculeError, String(error))
+    assert.equal(error.message, 'no')
+    assert.equal(error.details['status'], Number(path.split('/')[1]))
+    return error.retryable
+  }
+  for (const status of [401, 429, 500, 501, 503, 507])
+    assert.equal(await failure(`/${status}/platform`), true, `${status}`)
+  for (const status of [400, 403, 404, 409, 499]) assert.equal(await failure(`/${status}/platform`), false, `${status}`)
+  for (const status of [400, 401, 404, 500, 503]) assert.equal(await failure(`/${status}/proxy`), true, `${status}`)
+  clock.advance(60_000)
+  const firstContact = connection.post('/401/platform', { ...call, strict: true })
+  await assert.rejects(firstContact, { retryable: false }, 'a wrong token at the first contact is final')
+})
+
+test('a refusal keeps its socket, and a reset of a new socket is a failure that is not sent again', async (t) => {
+  let calls = 0
+  const { connection, seen, clock } = await setUp(t, (request, response) => {
+    calls += 1
+    if (request.url === '/reset') return void request.socket.resetAndDestroy()
+    response.writeHead(404, { 'X-Request-Id': 'r' }).end('{}')
+  })
+  await assert.rejects(connection.post('/reset', call), { code: 'timeout', retryable: true })
+  assert.equal(calls, 1)
+  clock.advance(60_000)
+  for (let again = 0; again < 2; again++) await assert.rejects(connection.post('/', call), { code: 'not_found' })
+  assert.equal(seen.size, 2)
+})
+
+test('CN-5 a call without an answer closes all kept sockets, because all of them may be dead', async (t) => {
+  const both = Promise.withResolvers<void>()
+  let calls = 0
+  const { connection, open, clock } = await setUp(t, async (request, response) => {
+    if (request.url === '/silent') return
+    calls += 1
+    if (calls === 2) both.resolve()
+    await both.promise
+    response.end('{}')
+  })
+  await Promise.all([connection.post('/', call), connection.post('/', call)])
+  assert.equal(open.size, 2)
+  await assert.rejects(connection.post('/silent', { ...call, timeoutMs: 50 }), { message: /did not answer in time/ })
+  await waitUntil(() => open.size === 0, 'both sockets are closed', 15_000)
+  clock.advance(60_000)
+  assert.deepEqual(await connection.post('/', call), {})
+})
+
+test('at most four idle sockets are kept', async (t) => {
+  let all = Promise.withResolvers<void>()
+  let calls = 0
+  const { connection, open, seen } = await setUp(t, async (_request, response) => {
+    calls += 1
+    if (calls % 6 === 0) all.resolve()
+    await all.promise
+    response.end('{}')
+  })
+  for (const sockets of [6, 8]) {
+    all = Promise.withResolvers()
+    await Promise.all(Array.from({ length: 6 }, () => connection.post('/', call)))
+    assert.equal(seen.size, sockets)
+    await waitUntil(
+      () => open.size === 4,
+      () => `${open.size} sockets are open`,
+      15_000,
+    )
+  }
+})
+
+test('a platform at https is called over TLS', async (t) => {
+  const server = createTcpServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  const { connection } = await setUp(t, fine, { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}` })
+  const connected = once(server, 'connection')
+  const failing = assert.rejects(connection.post('/', call), { code: 'timeout', retryable: true })
+  const [socket] = (await within(connected, 'a connection', 15_000)) as [Socket]
+  const [hello] = (await within(once(socket, 'data'), 'the first bytes', 15_000)) as [Buffer]
+  socket.destroy()
+  await failing
+  assert.equal(hello[0], 0x16, 'the handshake of TLS')
+})
+
+test('an answer to a bridge has at most 64 MiB, and a larger one is a final error', async (t) => {
+  const limit = 64 * 1024 * 1024
+  const body = Buffer.alloc(limit + 1, ' ')
+  body.write('{}')
+  const { connection, backoffs } = await setUp(t, (request, response) => {
+    response.end(request.url === '/larger' ? body : body.subarray(0, limit))
+  })
+  const slow = { ...call, timeoutMs: 100_000 }
+  assert.deepEqual(await connection.post('/', slow), {})
+  const message = 'the answer of the platform is larger than 64 MiB'
+  await assert.rejects(connection.post('/larger', slow), { code: 'too_large', retryable: false, message })
+  assert.deepEqual(backoffs, [])
 })

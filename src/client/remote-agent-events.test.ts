@@ -109,3 +109,28 @@ test('AG-11 a part keeps its media type and its file name, each without the othe
   ]
   assert.deepEqual(readRemoteEvent({ message: { ...said, parts: files } }), { message: { ...said, parts: files } })
 })
+
+test('AG-11 an event of an agent keeps all its fields', () => {
+  const lists = { extensions: ['e'], referenceTaskIds: ['r'] }
+  const full = { ...said, contextId: 'c', taskId: 't', ...lists }
+  const asked = { state: 'TASK_STATE_INPUT_REQUIRED', message: full, timestamp: '2026-01-02T03:04:05.678Z' }
+  const artifact = { artifactId: 'a', name: 'n', description: 'd', parts, extensions: ['e'] }
+  for (const event of [
+    { task: { ...task, status: asked, artifacts: [artifact], history: [full], metadata: { k: 1 } } },
+    { message: full },
+    { statusUpdate: { ...ids, status: asked, metadata: { k: 1 } } },
+    { artifactUpdate: { ...ids, artifact, append: true, lastChunk: false } },
+    { artifactUpdate: { ...ids, artifact, append: false, lastChunk: true } },
+  ])
+    assert.deepEqual(readRemoteEvent(event), event)
+})
+
+test('AG-11 an empty field of an event counts as absent, because protocol buffers send it so', () => {
+  const empty = { contextId: '', taskId: '', extensions: [], referenceTaskIds: [], metadata: {} }
+  assert.deepEqual(readRemoteEvent({ message: { ...said, ...empty } }), { message: said })
+  const artifact = { artifactId: 'a', parts, name: '', description: '', extensions: [], metadata: {} }
+  const bare = { ...task, contextId: '', status: { ...status, message: null, timestamp: null } }
+  const read = readRemoteEvent({ task: { ...bare, artifacts: [artifact], history: [], metadata: {} } })
+  assert.deepEqual(read, { task: { ...task, contextId: '', artifacts: [{ artifactId: 'a', parts }] } })
+  assert.deepEqual(readRemoteEvent({ task: { ...bare, artifacts: [] } }), { task: { ...task, contextId: '' } })
+})

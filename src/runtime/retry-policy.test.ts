@@ -308,3 +308,18 @@ test('RE-3 the cause of a failure is looked for ten errors deep, so that a circl
   assert.deepEqual(exhaustedOutcome(nested(3), true), { type: 'released', interrupted: true, parked: wait })
   assert.equal(exhaustedOutcome(nested(11)), undefined)
 })
+
+test('RT-14 the waits for a rate limit grow to ten minutes and stay there', () => {
+  const error = new MoleculeError('rate_limited', 'slow down', { retryable: true })
+  const waitMs = (times: number) => {
+    const patience = { maxAttempts: 4, rateLimitPatienceMs: 24 * 3600_000 }
+    const outcome = outcomeOfFailure({
+      lease: lease({ failures: 3, parked: { times, sinceMs: 1 } }),
+      error,
+      usedTool: false,
+      ...patience,
+    })
+    return outcome.type === 'retry' ? outcome.afterMs : outcome.type
+  }
+  assert.deepEqual([1, 2, 3, 4, 5, 100].map(waitMs), [120_000, 300_000, 600_000, 600_000, 600_000, 600_000])
+})

@@ -12,7 +12,7 @@ import { MoleculeError } from '../errors.ts'
 import { createLocalInbox, type LocalInbox } from '../inbox/local/local-inbox.ts'
 import { silentLog } from '../log.ts'
 import { openSqlite } from '../store/sqlite/sqlite.ts'
-import { type Store, sql } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
 import { onAbort } from '../wait.ts'
 import { keepSession } from '../workspaces/sessions.ts'
 import { createRuntime, type Runtime } from './runtime.ts'
@@ -109,22 +109,6 @@ describe('the runtime', () => {
       await send({ id: id as string, contextId: 'another' })
     })
     assert.deepEqual(seen, [undefined, 'session-1', 'session-2', undefined, undefined])
-  })
-
-  test('RT-5 an unchanged session is not written again', async () => {
-    play = async function* () {
-      yield { type: 'session', token: 'the same' }
-      yield text('ok')
-    }
-    await withRuntime(async () => {
-      const { id } = await send()
-      await store.write(function* () {
-        yield* sql('update sessions set updated_at = 7 where workspace_id = $1', [id])
-      })
-      await send({ id })
-      const rows = await store.read(() => sql('select token, updated_at from sessions where workspace_id = $1', [id]))
-      assert.deepEqual({ ...rows[0] }, { token: 'the same', updated_at: 7 })
-    })
   })
 
   test('RT-5 the session of a failed turn is not stored', async () => {
@@ -230,103 +214,6 @@ describe('the runtime', () => {
       for (const { taskId } of [first, second])
         await localInbox.reception.waitForResult(taskId, 20_000, AbortSignal.timeout(20_000))
       assert.equal(await current(), undefined)
-    })
-  })
-
-  test('RT-6 a retryable error has a durable schedule, another is final, and a stream without an end fails', async () => {
-    const ends: Record<string, () => BackendEvent | undefined> = {
-      exit: () => ({ type: 'failed', error: new MoleculeError('exit', 'exit 1', { retryable: true }) }),
-      final: () => ({ type: 'failed', error: new MoleculeError('bad_config', 'no') }),
-      silent: () => undefined,
-    }
-    for (const [name, end] of Object.entries(ends)) {
-      play = async function* () {
-        const event = end()
-        if (event !== undefined) yield event
-      }
-      await withRuntime(async () => {
-        const { id } = await wired.workspaces.create({ name })
-        const { taskId } = await localInbox.reception.admit(letterTo(id))
-        const attempts = async () => {
-          const [row] = await store.read(() =>
-            sql<{ failures: number; state: string; wait: number }>(
-              'select failures, state, ready_at - admitted_at as wait from messages where task_id = $1',
-              [taskId],
-            ),
-          )
-          return row
-        }
-        await waitUntil(async () => (await attempts())?.state !== 'leased')
-        const row = await attempts()
-        if (name === 'final') assert.equal(row?.state, 'dead')
-        else assert.deepEqual([row?.failures, row?.state, (row?.wait ?? 0) >= 5000], [1, 'queued', true])
-      })
-    }
-  })
-
-  test('a timeout after a tool is final, and an error that the backend throws keeps its code', async () => {
-    const timeout = () => new MoleculeError('timeout', 'too slow', { retryable: true })
-    play = async function* () {
-      yield { type: 'tool', name: 'edit', state: 'started' }
-      yield { type: 'failed', error: timeout() }
-    }
-    await withRuntime(async () => {
-      const { task } = await send()
-      assert.equal(task?.status.state, 'TASK_STATE_FAILED')
-      assert.equal(task?.status.message?.metadata?.['code'], 'timeout')
-    })
-    // biome-ignore lint/correctness/useYield: it throws before its first event.
-    play = async function* () {
-      throw new MoleculeError('bad_config', 'no such model')
-    }
-    await withRuntime(async () => {
-      const { task } = await send()
-      assert.equal(task?.status.message?.metadata?.['code'], 'bad_config')
-    })
-  })
-
-  test('a silent agent times out, and an active one does not', async () => {
-    const aborted: boolean[] = []
-    play = async function* (_turn, signal) {
-      // Longer than the limit in all, and each pause far below it, also on a busy machine.
-      for (let sign = 0; sign < 12; sign++) {
-        await new Promise((resolve) => setTimeout(resolve, 100))
-        yield { type: 'activity' }
-      }
-      await new Promise<void>((resolve) => void onAbort(signal, resolve))
-      aborted.push(signal.aborted)
-      yield { type: 'failed', error: new MoleculeError('canceled', 'killed') }
-    }
-    await withRuntime(async () => {
-      const { task } = await send({ maxAttempts: 1 })
-      assert.equal(task?.status.message?.metadata?.['code'], 'timeout')
-      assert.match(task?.status.message?.parts[0]?.text ?? '', /^the agent did not finish in time \(timeout, err_/)
-      const owned = await localInbox.reception.task(task?.id ?? '', { detail: true })
-      assert.match(owned?.status.message?.parts[0]?.text ?? '', /silent for 1s/)
-      assert.deepEqual(aborted, [true])
-    }, 1000)
-  })
-
-  test('IN-7 a waiting task says what it waits for', async () => {
-    const gate = Promise.withResolvers<void>()
-    play = async function* () {
-      await gate.promise
-      yield text('ok')
-    }
-    const { id } = await wired.workspaces.create({ name: 'w' })
-    await withRuntime(async () => {
-      const admit = (contextId: string) => localInbox.reception.admit(letterTo(id, { contextId }))
-      const tasks = [await admit('a'), await admit('a'), await admit('b')]
-      const why = async (index: number) => {
-        const task = await localInbox.reception.task(tasks[index]?.taskId ?? '')
-        return task?.status.message?.parts[0]?.text ?? ''
-      }
-      assert.equal(await why(0), '')
-      assert.match(await why(1), /waiting behind message \w+ of the same conversation/)
-      assert.match(await why(2), /waiting for a free slot: 1 of 1 in use, 2 waiting/)
-      gate.resolve()
-      for (const { taskId } of tasks)
-        await localInbox.reception.waitForResult(taskId, 20_000, AbortSignal.timeout(20_000))
     })
   })
 })

@@ -29,12 +29,14 @@ type Answer = Awaited<ReturnType<Inbox['ask']>> | Error
 function setUp(...given: [Answer, ...Answer[]]) {
   const answers = [...given]
   const stored: string[] = []
+  const sent: unknown[] = []
   const standings: LeaseStanding[] = []
   let paused = 0
   const clock = manualClock()
   const inbox = {
-    async ask(_key: unknown, { id }: { id: string }) {
-      stored.push(id)
+    async ask(_key: unknown, asked: { id: string }) {
+      stored.push(asked.id)
+      sent.push(asked)
       const answer = answers.length > 1 ? answers.shift() : answers[0]
       if (answer instanceof Error) throw answer
       return answer
@@ -56,7 +58,7 @@ function setUp(...given: [Answer, ...Answer[]]) {
     onStanding: (standing) => void standings.push(standing),
   })
   const ask = (id: string, subject = 'ls', signal = never) => asks.ask({ id, tool: 'Bash', subject } as never, signal)
-  return { ask, asks, stored, standings, clock, paused: () => paused }
+  return { ask, asks, stored, sent, standings, clock, paused: () => paused }
 }
 
 /** The decision, or `open`: a decision that never comes must not hang the test. */
@@ -92,19 +94,24 @@ test('an ask that is refused, or whose lease is lost, is denied, and the turn he
   assert.deepEqual([standings, paused()], [['stop'], 0])
 })
 
-test('an inbox that cannot be reached is asked again; another failure denies', async () => {
+test('AG-16 an ask goes to the inbox with its tool and subject, again each second while the inbox is away; another failure denies', async () => {
   const away = new MoleculeError('store_unavailable', 'away', { retryable: true })
-  const { ask, asks, stored, clock } = setUp(away, away, 'held', new Error('a bug'))
+  const { ask, asks, stored, sent, clock } = setUp(away, away, 'held', 'held', new Error('a bug'))
   const asked = ask('1')
   await nextTurn()
   for (const count of [2, 3]) {
+    clock.advance(999)
+    await nextTurn()
     assert.equal(stored.length, count - 1)
-    clock.advance(1000)
+    clock.advance(1)
     await nextTurn()
     assert.equal(stored.length, count)
   }
+  const parts = [{ text: 'waiting for permission to use Bash' }]
+  const ofAsk = { kind: 'permission', id: '1', tool: 'Bash', subject: 'ls', parts }
+  assert.deepEqual(sent, [ofAsk, ofAsk, ofAsk])
   asks.deliverAnswer('1', 'allowed')
-  assert.equal(await soon(asked), 'allowed')
+  assert.deepEqual([await soon(asked), await soon(ask('1'))], ['allowed', 'allowed'], 'an answered ask has its answer')
   assert.equal(await soon(ask('2')), 'denied')
 })
 

@@ -153,3 +153,18 @@ test('PL-2 an unknown or malformed id is no workspace, and no path', async (t) =
   const ids = ['ws_00000000000000000000000000', '../etc', '']
   assert.deepEqual(await Promise.all(ids.map(workspaces.get)), [undefined, undefined, undefined])
 })
+
+test('PL-18 a workspace that an earlier version stored with tier 1 does not run without its sandbox', async (t) => {
+  const { store, folder } = openTestStore(t)
+  const homes = createHomes(folder)
+  const configs = createWorkspaceConfigs({ store, homes, log: silentLog, check: async () => ({ ok: true }) })
+  const workspaces = createWorkspaces({ store, homes, configs })
+  const { id } = await workspaces.create({ name: 'n', runtime: 'mock', tier: 1 })
+  await assert.rejects(configs.refresh(id), { code: 'bad_config' })
+  const stored = await workspaces.get(id)
+  assert.equal(stored?.status, 'failed')
+  assert.match(
+    stored?.statusReason ?? '',
+    /^tier 1 means a sandbox, and this version has none\..*PATCH \/workspaces\/ws_/,
+  )
+})
