@@ -1,29 +1,21 @@
 /**
- * Joins the parts of the platform, from the lowest layer up: processes and backends, store, inbox, workspaces, runtime,
- * doors. No other file does. Closing drains the runtime first, then ends the callers' waits and the doors, then the store.
+ * Joins the parts of the platform, from the lowest layer up: store, processes and backends, inbox, workspaces, runtime,
+ * doors; `wire/` joins the parts of each. Closing drains the runtime first, then ends the callers' waits and the doors,
+ * then the store.
  */
-import { join } from 'node:path'
 import type { BackendRegistry } from '../backends/backends.ts'
-import { createOutbound } from '../client/outbound.ts'
 import { systemClock } from '../clock.ts'
 import type { PlatformConfig } from '../config/config.ts'
-import { createClockDoor } from '../doors/clock/clock.ts'
-import type { GrpcDoor } from '../doors/grpc/grpc.ts'
-import { createHttpDoor, type HttpDoor, type HttpDoorOptions } from '../doors/http/http.ts'
-import { createMcp } from '../doors/mcp/mcp.ts'
-import { createWebhooks } from '../doors/webhooks/webhooks.ts'
 import { ulid } from '../ids.ts'
 import type { KeepSessionOn } from '../inbox/local/context.ts'
 import { createLocalInbox, type LocalInbox, type LocalInboxOptions } from '../inbox/local/local-inbox.ts'
 import type { Checkpoint } from '../inbox/worker.ts'
 import type { MaskingLog } from '../log.ts'
-import { createMetrics, type Metrics } from '../metrics.ts'
+import { createMetrics } from '../metrics.ts'
 import { createRuntime } from '../runtime/runtime.ts'
-import { openSqlite } from '../store/sqlite/sqlite.ts'
 import type { Store } from '../store/store.ts'
 import { sleep } from '../wait.ts'
 import type { ChildEnvironment } from '../workspaces/brief/brief-maker.ts'
-import { makeFoldersRelative } from '../workspaces/homes/stored-folders.ts'
 import { keepSession } from '../workspaces/sessions.ts'
 import {
   beginTokenRun,
@@ -33,18 +25,15 @@ import {
 } from '../workspaces/tokens/conversation-tokens.ts'
 import { createTokens } from '../workspaces/tokens/token-store.ts'
 import type { Workspaces } from '../workspaces/workspace.ts'
-import { CHANNEL_KINDS } from './channel-kinds.ts'
 import { childEnvironmentOf } from './child-environment.ts'
-import { writeHostFolder } from './data-folder/host-id.ts'
 import type { Environment } from './terminal/terminal.ts'
-import { holdCopy, type SettledFolder } from './up/folder-standing.ts'
+import type { SettledFolder } from './up/folder-standing.ts'
 import { watchFreeSpace } from './up/free-space.ts'
-import { refuseLostStore } from './up/lost-store.ts'
 import { createReadiness } from './up/readiness.ts'
-import { readVersion } from './version.ts'
-import { noteAdapterChanges, wireBackends } from './wire-backends.ts'
-import { wireChat } from './wire-chat.ts'
-import { wireWorkspaces } from './wire-workspaces.ts'
+import { noteAdapterChanges, wireBackends } from './wire/wire-backends.ts'
+import { wireDoors } from './wire/wire-doors.ts'
+import { wireStore } from './wire/wire-store.ts'
+import { wireWorkspaces } from './wire/wire-workspaces.ts'
 
 export interface Platform {
   /** For commands and agents on this machine. */
@@ -80,66 +69,70 @@ export interface WireOptions {
 
 /** The caller holds the lock of the data folder, so processes and leases of an earlier platform are dead. */
 export async function wire(options: WireOptions): Promise<Platform> {
-  const { config, adminToken, folder, log, environment, onCheckpoint = () => undefined } = options
-  const [clock, metrics] = [systemClock, createMetrics()]
-  const { host, formerHost } = folder
-  const opened = await openStoreAndBackends(options, metrics)
-  const { processes, orphansReaped, build, checks, backendTraits, adapterChanges, agents, runtimes } = opened
-
-  const space = await watchFreeSpace({ ...config, bytesMin: config.minFreeBytes, clock, log })
-  const readiness = createReadiness({ store: opened.store, clock, host, lowSpace: space.reason })
-  const { store } = readiness
-  const localInbox = await wireInbox({ store, clock, log, host, formerHost, onCheckpoint })
-  const conversations = await wireConversationTokens(store, host)
+  const { config, log, folder, environment, onCheckpoint = () => undefined } = options
+  const { host } = folder
+  const { clock, metrics, backends, space, readiness, inbox, conversations, tokens } = await wireBase(options)
+  const { store, unready } = readiness
   const childEnvironment: ChildEnvironment = (key, { runtime: backend, tokenGeneration: generation, isForBridge }) => {
-    if (backendTraits.startsNothing(backend)) return {}
+    if (backends.traits.startsNothing(backend)) return {}
     const token = conversations.issue(key, { generation, isForBridge })
-    return childEnvironmentOf({ ...key, apiUrl: door.url, token, path: environment['PATH'] })
+    return childEnvironmentOf({ ...key, apiUrl: doors.http.url, token, path: environment['PATH'] })
   }
-  const { addNote } = localInbox.activity
-  const parts = { store, clock, log, host, dataDir: config.dataDir, ...checks, childEnvironment, addNote }
-  const wired = wireWorkspaces({ ...parts, ...backendTraits, ...limitsOf(localInbox) })
-  await noteAdapterChanges(adapterChanges, { workspaces: wired.workspaces, addNote })
+  const { dataDir } = config
+  const workspaces = wireWorkspaces({ store, clock, log, host, dataDir, inbox, backends, childEnvironment })
+  await noteAdapterChanges(backends.adapterChanges, workspaces.workspaces, inbox.activity)
   const runtime = createRuntime({
-    inbox: localInbox.inbox,
+    inbox: inbox.inbox,
     worker: { id: `${host}.${ulid()}`, workspaces: 'hosted' },
-    ...{ clock, log, build, metrics, onCheckpoint },
-    ...{ brief: wired.brief, onTurnEnd: wired.onTurnEnd, mask: log.mask },
+    brief: workspaces.brief,
+    build: backends.build,
+    onTurnEnd: workspaces.onTurnEnd,
+    mask: log.mask,
+    clock,
+    log,
+    metrics,
+    onCheckpoint,
   })
-  const { webhooks, push } = wireWebhooks(options, localInbox)
-  const tokens = createTokens({ store, clock, adminToken, log, conversations })
-  const reception = space.guard(localInbox.reception)
-  const doorParts = wired.createDoorParts({ localInbox, runtime, tokens })
-  const clockDoor = createClockDoor({ ...doorParts, reception, clock, log })
-  const { chatDoor, chat } = wireChat({ ...wired, ...doorParts, store, localInbox, reception, log, host })
-  const door = wireHttp({
-    deadLetters: localInbox.deadLetters,
-    workspaces: wired.workspaces,
-    ...doorParts,
-    ...{ reception, clockDoor, agents, runtimes, chat, tokens, metrics, push, log, clock },
-    ...{ ...addressesOf(config), version: readVersion(), maxBlockMs: config.maxBlockMs },
-    ...{ grpcPort: () => grpcDoor?.port, unready: readiness.unready },
+  const lifecycle = workspaces.createLifecycle({ queues: inbox.queues, retireBackend: runtime.retireBackend, tokens })
+  const reception = space.guard(inbox.reception)
+  const doors = await wireDoors({
+    config,
+    log,
+    metrics,
+    store,
+    inbox,
+    reception,
+    workspaces,
+    lifecycle,
+    backends,
+    tokens,
+    host,
+    unready,
   })
-  const grpcDoor = await wireGrpc(config, { httpDoor: door, metrics })
   const close = async (drainMs: number) => {
     readiness.shutDown()
     space.stop()
     await runtime.drain(drainMs)
-    await Promise.all([webhooks.close(), clockDoor.close(), chatDoor.close()])
-    await wired.upkeep.stop()
-    localInbox.close()
-    await Promise.all([door.close(), grpcDoor?.close()])
-    await processes.close()
+    await Promise.all(doors.active.map((door) => door.close()))
+    await workspaces.upkeep.stop()
+    inbox.close()
+    await Promise.all([doors.http.close(), doors.grpc?.close()])
+    await backends.processes.close()
     await store.close()
   }
-  const beforeWork = { start: () => options.beforeWork?.({ url: door.url, backends: opened.registry }) }
-  await startAll([door, beforeWork, grpcDoor, webhooks, clockDoor, chatDoor], close)
+  const beforeWork = { start: () => options.beforeWork?.({ url: doors.http.url, backends: backends.registry }) }
+  await startAll([doors.http, beforeWork, doors.grpc, ...doors.active], close)
   runtime.start()
-  wired.upkeep.start()
-  const urls = { url: door.url, publicUrl: config.publicUrls[0] }
-  const loginUrl = `${urls.publicUrl ?? urls.url}/#${tokens.issueLoginCode()}`
-  const runningTurns = () => namesOf(runtime.runningTurns(), wired.workspaces)
-  return { ...urls, grpcPort: grpcDoor?.port, loginUrl, orphansReaped, runningTurns, close }
+  workspaces.upkeep.start()
+  return {
+    url: doors.http.url,
+    publicUrl: config.publicUrls[0],
+    grpcPort: doors.grpc?.port,
+    loginUrl: `${config.publicUrls[0] ?? doors.http.url}/#${tokens.issueLoginCode()}`,
+    orphansReaped: backends.orphansReaped,
+    runningTurns: () => namesOf(runtime.runningTurns(), workspaces.workspaces),
+    close,
+  }
 }
 
 /** After a failed start nothing runs. */
@@ -164,15 +157,27 @@ async function namesOf(ids: readonly string[], { get }: Pick<Workspaces, 'get'>)
   return await Promise.race([read.catch(() => ids), sleep(systemClock, NAMES_MS_MAX).then(() => ids)])
 }
 
-const addressesOf = ({ host, port, publicUrls, trustedProxies }: PlatformConfig) => ({
-  ...{ host, port, publicUrls, trustedProxies },
-})
+/** What comes before the workspaces: store, processes and backends, inbox, tokens. */
+async function wireBase(options: WireOptions) {
+  const { config, adminToken, folder, log, environment, onCheckpoint = () => undefined } = options
+  const { host, formerHost } = folder
+  const clock = systemClock
+  const metrics = createMetrics()
+  // The store first: a copy on the database of its original is refused there, before it could kill any process.
+  const opened = await wireStore({ config, folder, log, metrics })
+  const backends = await closingOnFailure(opened, wireBackends({ config, log, environment, host }))
+  const space = await watchFreeSpace({ dataDir: config.dataDir, bytesMin: config.minFreeBytes, clock, log })
+  const readiness = createReadiness({ store: opened, clock, host, lowSpace: space.reason })
+  const { store } = readiness
+  const inbox = await wireInbox({ store, clock, log, host, formerHost, onCheckpoint })
+  const conversations = await wireConversationTokens(store, host)
+  const tokens = createTokens({ store, clock, adminToken, log, conversations })
+  return { clock, metrics, backends, space, readiness, inbox, conversations, tokens }
+}
 
-/** The store first: a copy on the database of its original is refused there, before it could kill any process. */
-async function openStoreAndBackends(options: WireOptions, metrics: Metrics) {
-  const store = await openStore(options.config, { ...options, metrics })
+async function closingOnFailure<Part>(store: Store, part: Promise<Part>): Promise<Part> {
   try {
-    return { store, ...(await wireBackends(options, options.folder.host)) }
+    return await part
   } catch (error) {
     await store.close()
     throw error
@@ -181,80 +186,25 @@ async function openStoreAndBackends(options: WireOptions, metrics: Metrics) {
 
 /** The inbox, after the leases of an earlier platform have been released. */
 async function wireInbox(options: Omit<LocalInboxOptions, 'keepSession' | 'keepSessionOn'>): Promise<LocalInbox> {
-  const { host, log } = options
+  const { store, clock, log, host, formerHost, onCheckpoint } = options
   const keepSessionOn: KeepSessionOn = (place) => (key, token) => keepSession(place, key, token)
-  const localInbox = createLocalInbox({ ...options, keepSession: keepSessionOn(host), keepSessionOn })
-  const lost = await localInbox.recover()
+  const inbox = createLocalInbox({
+    store,
+    clock,
+    log,
+    host,
+    formerHost,
+    onCheckpoint,
+    keepSession: keepSessionOn(host),
+    keepSessionOn,
+  })
+  const lost = await inbox.recover()
   if (lost > 0) log.warn({ turns: lost }, 'turns interrupted by a crash will run again')
-  return localInbox
+  return inbox
 }
-
-/** How the workspaces ask for a budget, and say that a limit has changed. */
-const limitsOf = ({ budgets, queues }: LocalInbox) => ({
-  checkBudget: budgets.check,
-  limitsChanged: queues.limitsChanged,
-})
 
 /** A new run of this host begins: its processes of an earlier run are dead, so their tokens are refused. */
 async function wireConversationTokens(store: Store, host: string): Promise<ConversationTokens> {
-  const [secret, run] = [await ensureConversationSecret(store), await beginTokenRun(store, host)]
-  return createConversationTokens({ secret, run, nowMs: systemClock.nowMs })
-}
-
-/** The door that calls webhooks, and the parts of it that the HTTP door needs. */
-function wireWebhooks({ config, log }: WireOptions, { pushConfigs: configs, reception }: LocalInbox) {
-  const outbound = createOutbound({ allow: config.allowOutbound })
-  const webhooks = createWebhooks({ configs, reception, outbound, clock: systemClock, log })
-  return { webhooks, push: { configs, check: outbound.check, wake: webhooks.wake } }
-}
-
-/** The HTTP door, with the MCP servers of the workspaces behind it. */
-function wireHttp({ runtimes, ...parts }: WireHttpOptions): HttpDoor {
-  const knownNames = { runtimes, channelKinds: Object.keys(CHANNEL_KINDS) }
-  return createHttpDoor({ ...parts, knownNames, mcp: createMcp(parts) })
-}
-
-type WireHttpOptions = Omit<HttpDoorOptions, 'mcp' | 'knownNames'> & { readonly runtimes: readonly string[] }
-
-/** Loads the libraries of gRPC only when the door is used: that takes 0.3 s. */
-async function wireGrpc(
-  { host, grpcPort: port }: PlatformConfig,
-  doorParts: { readonly httpDoor: HttpDoor; readonly metrics: Metrics },
-): Promise<GrpcDoor | undefined> {
-  if (port === undefined) return undefined
-  const { createGrpcDoor } = await import('../doors/grpc/grpc.ts')
-  return createGrpcDoor({ ...doorParts, host, port, clock: systemClock })
-}
-
-interface StoreParts extends Pick<WireOptions, 'folder' | 'log'> {
-  readonly metrics: Metrics
-}
-
-/** The store, ready for this data folder. */
-async function openStore({ dataDir, database: url }: PlatformConfig, parts: StoreParts): Promise<Store> {
-  const { folder, log, metrics } = parts
-  const path = join(dataDir, 'molecule.db')
-  const store =
-    url === undefined ? openSqlite({ path, clock: systemClock, log, metrics }) : await openDatabase(url, parts)
-  try {
-    await refuseLostStore({ store, dataDir, storeName: url === undefined ? `the store ${path}` : 'the database' })
-    if (folder.standing === 'copy') await holdCopy(store)
-    await makeFoldersRelative(store, [dataDir, ...(folder.formerPath === undefined ? [] : [folder.formerPath])])
-    // Written last: a copy that is not held yet must be found to be one at the next start too.
-    writeHostFolder(dataDir, folder.host)
-    return store
-  } catch (error) {
-    await store.close()
-    throw error
-  }
-}
-
-/** Loads the PostgreSQL client only when it is used: most installations have none. */
-async function openDatabase(url: string, { folder: { host }, log, metrics }: StoreParts): Promise<Store> {
-  log.hide(url)
-  const { password, searchParams } = new URL(url)
-  log.hide(decodeURIComponent(password))
-  log.hide(searchParams.get('password') ?? '')
-  const { openPostgres } = await import('../store/postgres/postgres.ts')
-  return await openPostgres({ url, clock: systemClock, log, metrics, host })
+  const secret = await ensureConversationSecret(store)
+  return createConversationTokens({ secret, run: await beginTokenRun(store, host), nowMs: systemClock.nowMs })
 }

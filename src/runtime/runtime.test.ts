@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test'
 import { letterTo } from '../../test/fakes/letters.ts'
 import { waitUntil } from '../../test/harness/wait.ts'
 import type { Backend, BackendEvent, Turn } from '../backends/backend.ts'
-import { type WiredWorkspaces, wireWorkspaces } from '../cli/wire-workspaces.ts'
+import { type WiredWorkspaces, wireWorkspaces } from '../cli/wire/wire-workspaces.ts'
 import { systemClock } from '../clock.ts'
 import { MoleculeError } from '../errors.ts'
 import { createLocalInbox, type LocalInbox } from '../inbox/local/local-inbox.ts'
@@ -53,7 +53,6 @@ describe('the runtime', () => {
     folder = await mkdtemp(join(tmpdir(), 'molecule-runtime-'))
     store = openSqlite({ path: join(folder, 'molecule.db'), clock: systemClock })
     const here = { store, clock: systemClock, log: silentLog, host: HOST, dataDir: folder }
-    wired = wireWorkspaces({ ...here, check: async () => ({ ok: true }) })
     localInbox = createLocalInbox({
       store,
       clock: systemClock,
@@ -61,6 +60,7 @@ describe('the runtime', () => {
       host: HOST,
       keepSession: (key, token) => keepSession(HOST, key, token),
     })
+    wired = wireWorkspaces({ ...here, inbox: localInbox, backends: { check: async () => ({ ok: true }) } })
   })
   after(async () => {
     localInbox.close()

@@ -18,8 +18,8 @@ export interface BriefSteps {
   readonly history: BriefStep<Lease>
   readonly earlierConversation: BriefStep<Lease>
   readonly recall: BriefStep<Lease>
-  /** Parks a turn whose budget is spent. Absent: there are no budgets. */
-  readonly budget: BriefStep<Lease> | undefined
+  /** Parks a turn whose budget is spent. */
+  readonly budget: BriefStep<Lease>
   /** Parks a turn over the limit of the hour. The last step: it counts the turns that begin. */
   readonly turnLimit: BriefStep<Lease>
 }
@@ -32,6 +32,6 @@ export const createMakeBrief =
     brief = await steps.history(brief, lease)
     brief = await steps.earlierConversation(brief, lease)
     brief = await steps.recall(brief, lease)
-    if (steps.budget !== undefined) brief = await steps.budget(brief, lease)
+    brief = await steps.budget(brief, lease)
     return await steps.turnLimit(brief, lease)
   }

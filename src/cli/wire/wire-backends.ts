@@ -1,21 +1,21 @@
 /** Joins processes, adapters and backends for `wire.ts`. */
 import { join } from 'node:path'
-import type { PackageInstaller } from '../backends/adapter-packages.ts'
-import { installAdapterPackages, loadAdapters } from '../backends/adapters.ts'
-import type { BackendContext } from '../backends/backend.ts'
-import { type BackendRegistry, builtinBackends, createBackendRegistry } from '../backends/backends.ts'
-import { unknownOptionKeys } from '../backends/options.ts'
-import { createOutbound } from '../client/outbound.ts'
-import { systemClock } from '../clock.ts'
-import type { PlatformConfig } from '../config/config.ts'
-import type { LocalInbox } from '../inbox/local/local-inbox.ts'
-import { type MaskingLog, secretValues } from '../log.ts'
-import { openCgroups } from '../process/cgroups.ts'
-import { platformEnvironment } from '../process/child-environment.ts'
-import { createProcesses } from '../process/create-processes.ts'
-import { reapOrphans } from '../process/orphan-records.ts'
-import { platformKeysSchema } from '../workspaces/config/config-file.ts'
-import type { BackendCheck, Workspaces } from '../workspaces/workspace.ts'
+import type { PackageInstaller } from '../../backends/adapter-packages.ts'
+import { installAdapterPackages, loadAdapters } from '../../backends/adapters.ts'
+import type { BackendContext } from '../../backends/backend.ts'
+import { type BackendRegistry, builtinBackends, createBackendRegistry } from '../../backends/backends.ts'
+import { unknownOptionKeys } from '../../backends/options.ts'
+import { createOutbound } from '../../client/outbound.ts'
+import { systemClock } from '../../clock.ts'
+import type { PlatformConfig } from '../../config/config.ts'
+import type { LocalInbox } from '../../inbox/local/local-inbox.ts'
+import { type MaskingLog, secretValues } from '../../log.ts'
+import { openCgroups } from '../../process/cgroups.ts'
+import { platformEnvironment } from '../../process/child-environment.ts'
+import { createProcesses } from '../../process/create-processes.ts'
+import { reapOrphans } from '../../process/orphan-records.ts'
+import { platformKeysSchema } from '../../workspaces/config/config-file.ts'
+import type { BackendCheck, Workspaces } from '../../workspaces/workspace.ts'
 import {
   type AdapterState,
   adaptersDirOf,
@@ -23,21 +23,43 @@ import {
   recordAdapters,
   recordBroken,
   rehashInstalled,
-} from './data-folder/adapter-record.ts'
-import { createFoundAgents } from './doctor/found-agents.ts'
-import { createLoginCheck } from './login-check.ts'
-import { didYouMean } from './terminal/near-misses.ts'
-import type { Environment } from './terminal/terminal.ts'
-import { validateAndClose } from './validate-backend.ts'
+} from '../data-folder/adapter-record.ts'
+import { createFoundAgents } from '../doctor/found-agents.ts'
+import { createLoginCheck } from '../login-check.ts'
+import { didYouMean } from '../terminal/near-misses.ts'
+import type { Environment } from '../terminal/terminal.ts'
+import { validateAndClose } from '../validate-backend.ts'
 
 export interface WireBackendsOptions {
   readonly config: PlatformConfig
   readonly log: MaskingLog
   readonly environment: Environment
+  /** The id of the data folder. */
+  readonly host: string
+}
+
+export type WiredBackends = Awaited<ReturnType<typeof wireBackends>>
+
+/** What a backend does and needs, asked by the name of the runtime. */
+export interface BackendTraits {
+  /** Its turns start no process on this machine. */
+  startsNothing(runtime: string): boolean
+  /** Its agent keeps sessions of its own. */
+  keepsSessions(runtime: string): boolean
+  /** It has no memory of its own and gets the history. */
+  usesHistory(runtime: string): boolean
+  /** It has a use for the system prompt and the memories. */
+  readsPrompt(runtime: string): boolean
+  /** Its agent can run commands. */
+  runsCommands(runtime: string): boolean
+  /** It is a program of the owner that gets the brief beside its message. */
+  readsBrief(runtime: string): boolean
+  /** Its turns cost money. */
+  isMetered(runtime: string): boolean
 }
 
 /** Processes and backends, after the processes of an earlier platform have been killed. */
-export async function wireBackends({ config, log, environment }: WireBackendsOptions, host: string) {
+export async function wireBackends({ config, log, environment, host }: WireBackendsOptions) {
   for (const secret of secretValues(environment)) log.hide(secret)
   const recordsDir = join(config.dataDir, 'processes')
   const orphansReaped = await reapOrphans({ recordsDir, owner: host, log })
@@ -57,28 +79,32 @@ export async function wireBackends({ config, log, environment }: WireBackendsOpt
   const build = ({ runtime, options }: BackendChoice) => registry.build(runtime, options, context)
   const check = (runtime: string, options: BackendChoice['options']) =>
     checkBackend(registry, { runtime, options }, context)
-  const find = (runtime: string) => (registry.names().includes(runtime) ? registry.get(runtime) : undefined)
-  const backendTraits = {
-    startsNothing: (runtime: string) => find(runtime)?.startsNothing === true,
-    keepsSessions: (runtime: string) => find(runtime)?.keepsSessions === true,
-    // An adapter that only a bridge has is no backend of this platform: it gets what it may need.
-    usesHistory: (runtime: string) => find(runtime) === undefined || find(runtime)?.usesHistory === true,
-    readsPrompt: (runtime: string) => find(runtime)?.ignoresPrompt !== true,
-    runsCommands: (runtime: string) => find(runtime)?.runsCommands === true,
-    readsBrief: (runtime: string) => find(runtime)?.readsBrief === true,
-    // One of a bridge alone is not metered: it may be free.
-    isMetered: (runtime: string) => find(runtime) !== undefined && find(runtime)?.isFree !== true,
-  }
   return {
     processes,
     registry,
     orphansReaped,
     build,
-    checks: { check, checkLogin: createLoginCheck(environment) },
-    backendTraits,
+    check,
+    checkLogin: createLoginCheck(environment),
+    traits: traitsOf(registry),
     adapterChanges,
     runtimes: ['external', ...registry.names()].sort(),
     agents: createFoundAgents({ env: environment, context }),
+  }
+}
+
+function traitsOf(registry: BackendRegistry): BackendTraits {
+  const find = (runtime: string) => (registry.names().includes(runtime) ? registry.get(runtime) : undefined)
+  return {
+    startsNothing: (runtime) => find(runtime)?.startsNothing === true,
+    keepsSessions: (runtime) => find(runtime)?.keepsSessions === true,
+    // An adapter that only a bridge has is no backend of this platform: it gets what it may need.
+    usesHistory: (runtime) => find(runtime) === undefined || find(runtime)?.usesHistory === true,
+    readsPrompt: (runtime) => find(runtime)?.ignoresPrompt !== true,
+    runsCommands: (runtime) => find(runtime)?.runsCommands === true,
+    readsBrief: (runtime) => find(runtime)?.readsBrief === true,
+    // One of a bridge alone is not metered: it may be free.
+    isMetered: (runtime) => find(runtime) !== undefined && find(runtime)?.isFree !== true,
   }
 }
 
@@ -120,7 +146,8 @@ const changeText = ({ adapter, hash, change }: Pick<AdapterState, 'adapter' | 'h
 /** Adds a note to the activity of every workspace that the adapter runs. */
 export async function noteAdapterChanges(
   changes: readonly AdapterChange[],
-  { workspaces, addNote }: { workspaces: Pick<Workspaces, 'all'>; addNote: LocalInbox['activity']['addNote'] },
+  workspaces: Pick<Workspaces, 'all'>,
+  { addNote }: Pick<LocalInbox['activity'], 'addNote'>,
 ): Promise<void> {
   if (changes.length === 0) return
   const all = await workspaces.all()

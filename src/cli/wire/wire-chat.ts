@@ -1,0 +1,80 @@
+/** Joins the chat door with its store and its kinds of channels, for `wire.ts`. */
+import { systemClock } from '../../clock.ts'
+import { type ChatDoor, createChatDoor } from '../../doors/chat/chat.ts'
+import type { ChatContext } from '../../doors/chat/chat-context.ts'
+import { createChannels } from '../../doors/chat/store/channels.ts'
+import { createChatLog } from '../../doors/chat/store/chat-log.ts'
+import { createPairings } from '../../doors/chat/store/pairings.ts'
+import type { ChatRoutesContext } from '../../doors/http/routes/route.ts'
+import { MoleculeError } from '../../errors.ts'
+import { ulid } from '../../ids.ts'
+import type { LocalInbox } from '../../inbox/local/local-inbox.ts'
+import type { Reception } from '../../inbox/reception.ts'
+import type { MaskingLog } from '../../log.ts'
+import type { Store } from '../../store/store.ts'
+import { CHANNEL_KINDS, findChannelKind } from '../channel-kinds.ts'
+
+export interface WireChatOptions {
+  readonly store: Store
+  readonly inbox: LocalInbox
+  readonly reception: Reception
+  readonly workspaces: ChatContext['workspaces']
+  readonly lifecycle: ChatContext['lifecycle']
+  readonly logs: ChatContext['logs']
+  readonly log: MaskingLog
+  readonly host: string
+}
+
+export interface WiredChat {
+  readonly chatDoor: ChatDoor
+  /** What the routes of channels and pairings need. */
+  readonly chat: ChatRoutesContext
+}
+
+export function wireChat(options: WireChatOptions): WiredChat {
+  const { store, inbox, reception, workspaces, lifecycle, logs, log, host } = options
+  const stored = createChannels(store)
+  const pairings = createPairings(store)
+  /** Tokens of channels never reach the log. */
+  const channels: typeof stored = {
+    ...stored,
+    async list() {
+      const all = await stored.list()
+      for (const { token } of all) log.hide(token)
+      return all
+    },
+  }
+  const chatDoor = createChatDoor({
+    channels,
+    pairings,
+    chatLog: createChatLog(store),
+    reception,
+    workspaces,
+    lifecycle,
+    logs,
+    store: inbox.store,
+    pending: inbox.pendingAsks,
+    budgets: inbox.budgets,
+    deliveries: inbox.deliveries,
+    log,
+    clock: systemClock,
+    findKind: findChannelKind,
+    holder: `${host}.${ulid()}`,
+  })
+  const chat: ChatRoutesContext = {
+    channels,
+    pairings,
+    wake: chatDoor.wake,
+    hide: log.hide,
+    endDeliveries: inbox.deliveries.endDoor,
+    async check(name, given, signal) {
+      const kind = await findChannelKind(name)
+      if (kind === undefined) {
+        const known = Object.keys(CHANNEL_KINDS).join(', ')
+        throw new MoleculeError('invalid_request', `there is no kind of channel "${name}"; the kinds are ${known}`)
+      }
+      return await kind.check({ ...given, clock: systemClock, log }, signal)
+    },
+  }
+  return { chatDoor, chat }
+}
