@@ -97,7 +97,7 @@ export function* admit(asSent: PreparedLetter, ready: ReadyWorkers): Transaction
   const task = named && { ...named, state: found.taskState ?? named.state }
   const known = found.known.find((row) => isSameLetter(asSent, row))
   if (known !== undefined) {
-    yield* meetByKey(asSent, known.id)
+    if (asSent.ancestry !== undefined) yield* meetByKey(letter, asSent.ancestry, known.id)
     const companions = companionStatements(letter, known.task_id)
     if (companions.length > 0) yield* together(companions)
     return { admitted: { taskId: known.task_id, contextId: known.context_id, duplicate: true } }

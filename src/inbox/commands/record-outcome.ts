@@ -2,7 +2,6 @@
 import type { MessageContent, Part, TaskState } from '../../protocol/a2a.ts'
 import { type StoredReply, writeReply } from '../../protocol/stored-reply.ts'
 import { runStatement, type Statement, type Transaction } from '../../store/store.ts'
-import type { KeepSession } from '../local/context.ts'
 import { voidOpenAsks } from '../rows/ask.ts'
 import { type AddressedMessage, deliveryStatements } from '../rows/delivery.ts'
 import type { LogItem } from '../rows/log.ts'
@@ -13,6 +12,12 @@ import { setTaskState, type TaskResult } from '../rows/task.ts'
 import type { LeaseKey, NumberedEvents, Outcome } from '../worker.ts'
 import { voidAsks } from './ask.ts'
 import { failTask } from './fail-task.ts'
+
+/** Keeps the session token of a turn, or drops a lost one. Injected, because session rows belong to `src/workspaces`. */
+export type KeepSession = (key: LeaseKey, token: string | undefined) => Statement
+
+/** The same for a bridge, whose session tokens are valid on its own machine only. */
+export type KeepSessionOn = (host: string) => KeepSession
 
 export interface SettleInput {
   readonly key: LeaseKey

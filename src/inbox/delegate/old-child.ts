@@ -5,10 +5,18 @@
  * same twice in one attempt gets two tasks. What an earlier attempt read, this one has not (`mark-read.ts`).
  */
 import { runStatement, sql, type Transaction } from '../../store/store.ts'
-import type { PreparedLetter } from '../commands/letter-rows.ts'
-import type { Admitted } from '../reception.ts'
+import type { Admitted, Letter } from '../reception.ts'
 import { meetChild, meetChildByKey } from '../rows/message-updates.ts'
 import type { Ancestry } from './ancestry.ts'
+
+/** A letter that may be a repeated delegation, and its keys. */
+interface RepeatedLetter {
+  readonly letter: Letter
+  readonly key: string
+  readonly dedupe: Uint8Array
+  /** Of its content. */
+  readonly hash: string
+}
 
 interface OldChildRow {
   id: string
@@ -20,8 +28,8 @@ interface OldChildRow {
  * Attaches to the oldest child of an earlier attempt that this attempt has not met yet. A key that the caller gave says
  * already which task is meant; a message id does not, because a new attempt makes new ones.
  */
-export function* meetOldChild(prepared: PreparedLetter, ancestry: Ancestry): Transaction<Admitted | undefined> {
-  const { letter, key, dedupe, hash } = prepared
+export function* meetOldChild(repeated: RepeatedLetter, ancestry: Ancestry): Transaction<Admitted | undefined> {
+  const { letter, key, dedupe, hash } = repeated
   const { taskId, contextId } = letter.envelope.message
   const { rootId, parentId, parentEpoch } = ancestry
   if (letter.idempotencyKey !== undefined || taskId !== undefined || parentId === null) return undefined
@@ -39,8 +47,8 @@ export function* meetOldChild(prepared: PreparedLetter, ancestry: Ancestry): Tra
 }
 
 /** A letter that attaches by its key: the same for a child of an earlier attempt. */
-export function* meetByKey({ letter, ancestry }: PreparedLetter, knownId: string): Transaction<void> {
+export function* meetByKey(letter: Letter, ancestry: Ancestry, knownId: string): Transaction<void> {
   // The result of a child comes from no turn, and a repeated report of it asks for nothing.
-  if (letter.parent === undefined || ancestry === undefined) return
+  if (letter.parent === undefined) return
   yield* runStatement(meetChildByKey(knownId, ancestry))
 }

@@ -4,22 +4,24 @@
  */
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { withinPage } from '../../store/page-budget.ts'
-import { sql, statement, type Transaction, together } from '../../store/store.ts'
+import { type Store, sql, statement, type Transaction, together } from '../../store/store.ts'
 import type { Deliveries, Delivery, DeliveryBody, DeliveryDecision, DeliveryPart, DeliveryResult } from '../delivery.ts'
-import type { InboxContext } from '../local/context.ts'
-import type { DeliveryHints } from '../local/delivery-hints.ts'
 import { recordChange } from '../rows/log.ts'
+import type { DeliveryHints } from './delivery-hints.ts'
 import { isGivenUp, retryDelayMs } from './retry-schedule.ts'
 
 /** The oldest are listed, within the bytes of a page; later ones appear as these are resolved. */
 const LIST_MAX = 200
 
-interface DeliveriesContext extends Pick<InboxContext, 'store' | 'changed'> {
+export interface DeliveriesOptions {
+  readonly store: Store
+  /** A task changed, or without one, the workspace. */
+  readonly changed: (workspaceId: string, taskId?: string) => void
   readonly host: string
   readonly hints: DeliveryHints
 }
 
-export function createDeliveries({ store, changed, host, hints }: DeliveriesContext): Deliveries {
+export function createDeliveries({ store, changed, host, hints }: DeliveriesOptions): Deliveries {
   const write = async (transaction: () => Transaction<TaskOfDelivery | undefined>) => {
     const row = await store.write(transaction)
     if (row !== undefined) changed(row.workspace_id, row.task_id)

@@ -9,11 +9,12 @@ import { sql, statement, type Transaction, together } from '../../store/store.ts
 import { onAbort } from '../../wait.ts'
 import type { BridgeCall, Bridges } from '../bridges.ts'
 import { freeLost, LOST_COLUMNS, type LostMessage, recordLoss } from '../commands/lose.ts'
+import type { KeepSessionOn } from '../commands/record-outcome.ts'
 import { findLeasesOf } from '../rows/lease.ts'
 import { lockWorkspace } from '../rows/lock-workspace.ts'
 import { IS_RUNNING } from '../rows/message.ts'
 import { type Directive, type LeaseKey, leaseId } from '../worker.ts'
-import type { InboxContext, KeepSessionOn } from './context.ts'
+import type { InboxContext } from './context.ts'
 import { createTurnBytes, TURN_BYTES_MAX } from './turn-bytes.ts'
 import type { FillQueue, WorkerInbox } from './worker-inbox.ts'
 

@@ -1,17 +1,12 @@
 /** Dependencies shared by the door side and the worker side of the local inbox. Private to `src/inbox`. */
 import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
-import type { Statement, Store } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
+import type { KeepSession } from '../commands/record-outcome.ts'
 import type { TaskResult } from '../rows/task.ts'
-import type { Checkpoint, LeaseKey } from '../worker.ts'
+import type { Checkpoint } from '../worker.ts'
 import type { Watchers } from './watchers.ts'
 import type { WorkerQueues } from './worker-queues.ts'
-
-/** Keeps the session token of a turn, or drops a lost one. Injected, because session rows belong to `src/sessions`. */
-export type KeepSession = (key: LeaseKey, token: string | undefined) => Statement
-
-/** The same for a bridge, whose session tokens are valid on its own machine only. */
-export type KeepSessionOn = (host: string) => KeepSession
 
 export interface InboxContext {
   readonly store: Store

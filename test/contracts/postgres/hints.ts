@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { workspaceId } from '../../../src/ids.ts'
-import { createDeliveryHints } from '../../../src/inbox/local/delivery-hints.ts'
+import { createDeliveryHints } from '../../../src/inbox/deliver/delivery-hints.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { waitUntil } from '../../harness/wait.ts'
 import { type GetServer, openNodes } from './harness.ts'
