@@ -173,8 +173,8 @@ export const layerTable = {
 
   /** Files that name tables of other rooms. The list only gets shorter: a file that needs no exception must not have one. */
   tableReaders: {
-    'src/cli/up/folder-standing.ts': ['push_configs', 'schedules', 'workspace_load'],
-    'src/cli/up/lost-store.ts': ['secrets', 'workspaces'],
+    'src/cli/data-folder/folder-standing.ts': ['push_configs', 'schedules', 'workspace_load'],
+    'src/cli/data-folder/lost-store.ts': ['secrets', 'workspaces'],
     'src/inbox/local/delegations.ts': ['workspaces'],
     'src/inbox/delegate/result-letter.ts': ['workspaces'],
     'src/inbox/delegate/tree.ts': ['workspaces'],

@@ -7,14 +7,9 @@
 import type { Command, CommanderError } from 'commander'
 import { MoleculeError } from '../errors.ts'
 import { withoutControls } from '../printable.ts'
+import { EXIT_DONE, EXIT_FAILED, EXIT_USAGE, ExitError } from './exit-codes.ts'
 import { ownCommand, ownProgram, withOwnCommand } from './terminal/own-command.ts'
 import type { Environment, Terminal } from './terminal/terminal.ts'
-
-const EXIT_DONE = 0
-export const EXIT_FAILED = 1
-const EXIT_USAGE = 2
-/** A shell's own code for Ctrl-C. */
-export const EXIT_INTERRUPTED = 130
 
 const KEEP_ALIVE_MS = 60_000
 
@@ -71,17 +66,6 @@ const withOwnProgram = (text: string, { env }: Terminal): string =>
   withOwnCommand(text, ownProgram(env)).replace(/^Usage: molecule\b/, () => `Usage: ${ownProgram(env)}`)
 
 const isBadUsage = (thrown: unknown): boolean => thrown instanceof MoleculeError && thrown.code === 'invalid_request'
-
-/** Thrown by a command that has printed everything itself and ends with an exit code of its own. */
-export class ExitError extends Error {
-  override readonly name = 'ExitError'
-  readonly exitCode: number
-
-  constructor(exitCode: number) {
-    super(`ended with ${exitCode}`)
-    this.exitCode = exitCode
-  }
-}
 
 /** False where the parser has printed the help instead. */
 const isOwnSentence = ({ code }: CommanderError): boolean => code !== 'commander.help'

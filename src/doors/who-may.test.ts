@@ -9,7 +9,7 @@ import { ACTIONS, type Action, CHAT_ROLES, chatRolesOf, rolesOf, WHO_MAY } from 
 import { TOKEN_ROLES } from '../workspaces/tokens.ts'
 import { CHAT_COMMANDS, COMMAND_ACTIONS } from './chat/receive/commands.ts'
 import { A2A_ACTIONS } from './http/a2a/methods.ts'
-import { ROUTES } from './http/routes/app.ts'
+import { ROUTES } from './http/app.ts'
 import { TOOLS } from './mcp/mcp.ts'
 
 test('PL-12 every route, A2A method, MCP tool and chat command names an action of the table, and no action is unused', () => {

@@ -6,10 +6,10 @@ import { openTestStore, START_MS } from '../../test/harness/stores/sqlite-store.
 import { workspaceId } from '../ids.ts'
 import type { WorkspaceQueues } from '../inbox/queues.ts'
 import { silentLog } from '../log.ts'
-import { createWorkspaceConfigs } from './config/workspace-configs.ts'
 import { createHomes } from './homes/homes.ts'
 import { createWorkspaceLifecycle } from './lifecycle.ts'
 import type { BackendCheck, NewWorkspace } from './workspace.ts'
+import { createWorkspaceConfigs } from './workspace-configs.ts'
 import { createWorkspaces } from './workspaces.ts'
 
 /** A real store and real folders; the queues and the tokens only write down what they are asked. */

@@ -8,16 +8,11 @@ import { MoleculeError } from '../errors.ts'
 import type { WorkspaceQueues } from '../inbox/queues.ts'
 import type { Store } from '../store/store.ts'
 import { type ConfigFileChange, changeConfig, WORKSPACE_CONFIG_FILE } from './config/config-file.ts'
-import {
-  badConfigAsInvalidRequest,
-  configTextOf,
-  runtimeConfigOf,
-  type WorkspaceConfigs,
-} from './config/workspace-configs.ts'
 import type { Homes } from './homes/homes.ts'
 import { toStoredFolder, withAbsoluteFolder } from './homes/stored-folders.ts'
 import { requireWorkingDir } from './homes/working-dir.ts'
 import type { Workspace, WorkspaceChange, WorkspaceLifecycle } from './workspace.ts'
+import { badConfigAsInvalidRequest, configTextOf, runtimeConfigOf, type WorkspaceConfigs } from './workspace-configs.ts'
 import {
   changeStoreOnlySettings,
   listTeam,

@@ -7,10 +7,10 @@ import { waitUntil } from '../../test/harness/wait.ts'
 import { systemClock } from '../clock.ts'
 import { silentLog } from '../log.ts'
 import { openSqlite } from '../store/sqlite/sqlite.ts'
-import { createWorkspaceConfigs } from './config/workspace-configs.ts'
 import { createHomes } from './homes/homes.ts'
 import { createRecoveries } from './recoveries.ts'
 import type { BackendCheck } from './workspace.ts'
+import { createWorkspaceConfigs } from './workspace-configs.ts'
 import { createWorkspaces } from './workspaces.ts'
 
 test('BK-8 PL-3 a workspace whose program was installed later is online after the next check, without a turn', async (t) => {

@@ -10,7 +10,7 @@ import type { Outcome } from '../inbox/worker.ts'
 import type { Log } from '../log.ts'
 import { type Store, sql, type Transaction } from '../store/store.ts'
 import { sleep } from '../wait.ts'
-import type { WorkspaceConfigs } from './config/workspace-configs.ts'
+import type { WorkspaceConfigs } from './workspace-configs.ts'
 
 const ROUND_MS = 30_000
 

@@ -5,9 +5,9 @@ import { type TestContext, test } from 'node:test'
 import { openTestStore, START_MS } from '../../test/harness/stores/sqlite-store.ts'
 import { within } from '../../test/harness/wait.ts'
 import { type Log, silentLog } from '../log.ts'
-import { createWorkspaceConfigs } from './config/workspace-configs.ts'
 import { createHomes } from './homes/homes.ts'
 import { createWorkspaceUpkeep, type WorkspaceUpkeepOptions } from './upkeep.ts'
+import { createWorkspaceConfigs } from './workspace-configs.ts'
 
 const HOUR_MS = 3600_000
 const DAY_MS = 24 * HOUR_MS

@@ -9,11 +9,11 @@ import { withQueue } from '../inbox/queue-rows.ts'
 import type { Log } from '../log.ts'
 import { type Store, sql, type Transaction } from '../store/store.ts'
 import { sleep } from '../wait.ts'
-import type { WorkspaceConfigs } from './config/workspace-configs.ts'
 import type { Homes } from './homes/homes.ts'
 import type { Logins } from './logins.ts'
 import type { Memories } from './memories.ts'
 import type { Recoveries } from './recoveries.ts'
+import type { WorkspaceConfigs } from './workspace-configs.ts'
 
 const SWEEP_MS = 3600_000
 

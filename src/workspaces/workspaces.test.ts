@@ -5,9 +5,9 @@ import { type TestContext, test } from 'node:test'
 import { openTestStore, START_MS } from '../../test/harness/stores/sqlite-store.ts'
 import { MoleculeError } from '../errors.ts'
 import { silentLog } from '../log.ts'
-import { createWorkspaceConfigs } from './config/workspace-configs.ts'
 import { createHomes } from './homes/homes.ts'
 import type { BackendCheck } from './workspace.ts'
+import { createWorkspaceConfigs } from './workspace-configs.ts'
 import { createWorkspaces } from './workspaces.ts'
 
 function openWorkspaces(t: TestContext) {

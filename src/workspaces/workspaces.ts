@@ -14,7 +14,6 @@ import {
   parseConfig,
   WORKSPACE_CONFIG_FILE,
 } from './config/config-file.ts'
-import { badConfigAsInvalidRequest, runtimeConfigOf, type WorkspaceConfigs } from './config/workspace-configs.ts'
 import type { Homes } from './homes/homes.ts'
 import { toStoredFolder, withAbsoluteFolder } from './homes/stored-folders.ts'
 import { AUTH_TOKEN_FILE } from './homes/token-file.ts'
@@ -29,6 +28,7 @@ import {
   type WorkspaceQuery,
   type Workspaces,
 } from './workspace.ts'
+import { badConfigAsInvalidRequest, runtimeConfigOf, type WorkspaceConfigs } from './workspace-configs.ts'
 import {
   findIdsByName,
   findNumberedWorkspace,

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { isRaw } from '../../src/api/endpoint.ts'
-import { ROUTES } from '../../src/doors/http/routes/app.ts'
+import { ROUTES } from '../../src/doors/http/app.ts'
 
 const described = ROUTES.flatMap(({ method, path, success: [status], answer }) => {
   const pattern = new RegExp(`^${path.replaceAll(/:\w+(?:\{[^}]*\})?/g, '[^/]+')}/?$`)

@@ -28,12 +28,12 @@ import { type BrokenHandler, createHandlerHealth, timeOfDay } from '../../runtim
 import { createRuntime } from '../../runtime/runtime.ts'
 import { childEnvironmentOf } from '../child-environment.ts'
 import { createLoginCheck } from '../login-check.ts'
+import type { TokenSource } from '../platform/token-source.ts'
 import { validateAndClose } from '../validate-backend.ts'
 import type { Display } from './display.ts'
 import { createHeartbeat, type Heartbeat } from './heartbeat.ts'
 import { createSpool, type PostResult } from './spool.ts'
 import type { StateFolder } from './state-folder.ts'
-import type { TokenSource } from './token-source.ts'
 
 export interface BridgeSettings {
   readonly workspaceId: string

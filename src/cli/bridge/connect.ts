@@ -22,6 +22,7 @@ import { createProcesses } from '../../process/create-processes.ts'
 import { trimEndOf } from '../../trim-end.ts'
 import { NAME_CHARACTERS_MAX } from '../../workspaces/workspace.ts'
 import { openLogFile } from '../data-folder/log-file.ts'
+import { openTokenSource } from '../platform/token-source.ts'
 import { namingOwnCommand, ownProgram } from '../terminal/own-command.ts'
 import { closeNow, drainText, ignoreClosedOutput, listenForStopSignals } from '../terminal/stop-signals.ts'
 import type { Terminal } from '../terminal/terminal.ts'
@@ -29,7 +30,6 @@ import { type BridgeSettings, requireRunnable, startBridge } from './bridge.ts'
 import { createDisplay } from './display.ts'
 import { findBackends } from './find-backends.ts'
 import { openStateFolder, type StateFolder } from './state-folder.ts'
-import { openTokenSource } from './token-source.ts'
 
 export interface ConnectFlags {
   readonly backend?: string

@@ -9,12 +9,12 @@ import { isHttpUrl, loadDataDir } from '../../config/config.ts'
 import { DEFAULT_URL } from '../../config/settings.ts'
 import { MoleculeError } from '../../errors.ts'
 import { isWorkspaceId } from '../../ids.ts'
-import { openTokenSource } from '../bridge/token-source.ts'
 import { readAdminToken } from '../data-folder/admin-token.ts'
 import { readRunningPlatform } from '../data-folder/data-folder.ts'
 import { didYouMean } from '../terminal/near-misses.ts'
 import type { Environment } from '../terminal/terminal.ts'
 import { isAtUrl, LOOPBACK_HOSTS, requireRecordedPlatform } from './recorded-platform.ts'
+import { openTokenSource } from './token-source.ts'
 
 /** `givenUrl` is the URL that a person or the platform has set; undefined = the platform of the data folder. */
 export function platformClientFor(

@@ -20,3 +20,8 @@ export function formatSeconds(seconds: number): string {
   }
   return words.join(' ')
 }
+
+/** Of a token: `used 5 min ago`, `never used`. */
+export function lastUse({ last_used_at: at }: { readonly last_used_at: string | null }): string {
+  return at === null ? 'never used' : `used ${formatSeconds((Date.now() - Date.parse(at)) / 1000)} ago`
+}

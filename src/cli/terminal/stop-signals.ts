@@ -1,7 +1,7 @@
 /** Signals of commands that run until they are stopped: `up`, `connect`, `doctor`. */
 import { formatWait } from '../../duration.ts'
 import { withoutControls } from '../../printable.ts'
-import { EXIT_FAILED } from '../run-program.ts'
+import { EXIT_FAILED } from '../exit-codes.ts'
 import type { Environment } from './terminal.ts'
 
 export interface StopSignals {

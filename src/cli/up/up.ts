@@ -11,15 +11,15 @@ import { createLog, type Log, type MaskingLog } from '../../log.ts'
 import { bootId, startTimeOf } from '../../process/identity.ts'
 import { type AdminToken, ensureAdminToken } from '../data-folder/admin-token.ts'
 import { type DataFolder, openDataFolder } from '../data-folder/data-folder.ts'
+import { type SettledFolder, settleFolder, standingText } from '../data-folder/folder-standing.ts'
 import { openLogFile } from '../data-folder/log-file.ts'
 import { LOG_FILE } from '../data-folder/log-format.ts'
+import { findPortHolder } from '../platform/port-holder.ts'
 import { namingOwnCommand, ownCommand } from '../terminal/own-command.ts'
 import { closeNow, drainText, ignoreClosedOutput, listenForStopSignals } from '../terminal/stop-signals.ts'
 import type { Environment, Terminal } from '../terminal/terminal.ts'
 import type { Platform, WireOptions } from '../wire.ts'
 import { exposureWarning } from './exposure.ts'
-import { type SettledFolder, settleFolder, standingText } from './folder-standing.ts'
-import { findPortHolder } from './port-holder.ts'
 
 export interface UpOptions {
   /** As typed, by long name. */

@@ -7,9 +7,9 @@ import type { Metrics } from '../../metrics.ts'
 import { openSqlite } from '../../store/sqlite/sqlite.ts'
 import type { Store } from '../../store/store.ts'
 import { makeFoldersRelative } from '../../workspaces/homes/stored-folders.ts'
+import { holdCopy, type SettledFolder } from '../data-folder/folder-standing.ts'
 import { writeHostFolder } from '../data-folder/host-id.ts'
-import { holdCopy, type SettledFolder } from '../up/folder-standing.ts'
-import { refuseLostStore } from '../up/lost-store.ts'
+import { refuseLostStore } from '../data-folder/lost-store.ts'
 
 export interface WireStoreOptions {
   readonly config: Pick<PlatformConfig, 'dataDir' | 'database'>

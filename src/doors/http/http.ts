@@ -22,7 +22,7 @@ import type { AnswerMcp } from '../mcp-calls.ts'
 import { a2aAddress, createA2a } from './a2a/a2a.ts'
 import { createA2aCalls } from './a2a/calls.ts'
 import type { PushContext } from './a2a/push-methods.ts'
-import { createApp } from './routes/app.ts'
+import { createApp } from './app.ts'
 import type { WorkspaceRoutesContext } from './routes/route.ts'
 import { type Addresses, createAddresses } from './server/addresses.ts'
 import {

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { systemClock } from '../../../src/clock.ts'
 import { silentLog } from '../../../src/log.ts'
-import { createWorkspaceConfigs } from '../../../src/workspaces/config/workspace-configs.ts'
 import { createHomes, type Homes } from '../../../src/workspaces/homes/homes.ts'
 import { createWorkspaceLifecycle } from '../../../src/workspaces/lifecycle.ts'
 import { createWorkspaceRegistry, type WorkspaceRegistry } from '../../../src/workspaces/registry.ts'
 import type { BackendCheck, NewWorkspace, WorkspaceLifecycle, Workspaces } from '../../../src/workspaces/workspace.ts'
+import { createWorkspaceConfigs } from '../../../src/workspaces/workspace-configs.ts'
 import { createWorkspaces } from '../../../src/workspaces/workspaces.ts'
 import type { InboxHarness } from '../inbox/harness.ts'
 

@@ -1,8 +1,8 @@
 /** The page's client of the platform: the same one as the commands use, with the browser's cookie instead of a token. */
 import { createPlatformClient, type PlatformClient } from '../../../src/client/platform-client.ts'
 import { MoleculeError } from '../../../src/errors.ts'
-import { asSentence } from '../ui/text/sentence.ts'
 import { forgetKept } from './kept-for.ts'
+import { asSentence } from './sentence.ts'
 
 export const client: PlatformClient = createPlatformClient({ url: location.origin, token: undefined })
 

@@ -2,14 +2,14 @@
 import { type ReactNode, useState } from 'react'
 import { logOut } from '../api/client.ts'
 import { forgetSession } from '../api/queries.ts'
+import { AllActionButtons } from '../canvas/stop-all.tsx'
 import { useNeeds } from '../needs/use-needs.ts'
+import { goTo, openView, usePlace } from '../route/route.ts'
 import { Button } from '../ui/button.tsx'
 import { classNames } from '../ui/class-names.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { BellIcon, FindIcon, MoreIcon, WorkspacesIcon } from '../ui/icons.tsx'
 import { countText } from '../ui/text/times.ts'
-import { goTo, openView, usePlace } from './route.ts'
-import { AllActionButtons } from './stop-all.tsx'
 
 export function PhoneBar({ onPalette }: { readonly onPalette: () => void }) {
   const { view } = usePlace()

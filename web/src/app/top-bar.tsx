@@ -1,14 +1,14 @@
 /** The bar: the way home, the palette, the numbers of the platform, and the actions of the whole platform. */
 import { logOut } from '../api/client.ts'
 import { forgetSession, useMay, useMe, useWorkspaces } from '../api/queries.ts'
+import { platformCounts } from '../canvas/platform-counts.ts'
+import { AllActionButtons } from '../canvas/stop-all.tsx'
 import { NeedsButton } from '../needs/needs-button.tsx'
+import { openView } from '../route/route.ts'
 import { Button, IconButton } from '../ui/button.tsx'
 import { Logo, PlusIcon } from '../ui/icons.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { costText, countText } from '../ui/text/times.ts'
-import { platformCounts } from './platform-counts.ts'
-import { openView } from './route.ts'
-import { AllActionButtons } from './stop-all.tsx'
 
 export function TopBar({ onPalette }: { readonly onPalette: () => void }) {
   return (

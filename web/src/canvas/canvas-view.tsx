@@ -1,7 +1,7 @@
 /** The workspaces as a map or as a list. Many are a list until a person chooses the map; a phone has only the list. */
 import { useEffect, useState } from 'react'
 import { useWorkspacesMaybe } from '../api/queries.ts'
-import { usePlace } from '../app/route.ts'
+import { usePlace } from '../route/route.ts'
 import { classNames } from '../ui/class-names.ts'
 import { CardMap } from './card-map.tsx'
 import { ListView } from './list-view.tsx'

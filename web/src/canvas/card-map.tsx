@@ -11,7 +11,7 @@ import {
 } from '@xyflow/react'
 import { memo, useEffect, useMemo, useRef } from 'react'
 import { useMay, useOpenDelegations, type WorkspaceMap } from '../api/queries.ts'
-import { usePlace } from '../app/route.ts'
+import { usePlace } from '../route/route.ts'
 import { Card, type CardNode } from './card.tsx'
 import { hasSameWires, mergeNodes, wiresOf } from './card-nodes.ts'
 import { CardSourceContext, useCardSource } from './card-source.ts'

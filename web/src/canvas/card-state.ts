@@ -1,9 +1,9 @@
 /** What a card says about its workspace: the dot, one banner at most, and one line with its state and its counts. */
 import type { WorkspaceSummary } from '../../../src/client/views.ts'
 import { printableName } from '../../../src/printable.ts'
+import { beginSentence } from '../api/sentence.ts'
 import type { ShownWorkspace } from '../api/shown-workspace.ts'
 import type { DotState } from '../ui/dot.tsx'
-import { beginSentence } from '../ui/text/sentence.ts'
 import { costText, countText } from '../ui/text/times.ts'
 
 export interface CardState {

@@ -1,7 +1,7 @@
 /** The groups of the list. Wide: a grid of short lines. On a phone: a card for each family with a row each. */
 import { memo } from 'react'
 import type { WorkspaceSummary } from '../../../src/client/views.ts'
-import { usePlace, writePlace } from '../app/route.ts'
+import { usePlace, writePlace } from '../route/route.ts'
 import { Chip } from '../ui/chip.tsx'
 import { classNames } from '../ui/class-names.ts'
 import { Dot } from '../ui/dot.tsx'

@@ -1,7 +1,7 @@
 /** Many workspaces: one line each, grouped by parent, with a filter. On a phone it is the only view. */
 import { type ReactNode, useMemo, useState } from 'react'
 import type { WorkspaceMap } from '../api/queries.ts'
-import { useWantedFocus } from '../app/focus.ts'
+import { useWantedFocus } from '../route/focus.ts'
 import { Button } from '../ui/button.tsx'
 import { classNames } from '../ui/class-names.ts'
 import { Dot, type DotState } from '../ui/dot.tsx'

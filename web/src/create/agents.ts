@@ -1,6 +1,6 @@
 /** The agents that a person can choose for a workspace, in the order in which they are offered. */
 import type { FoundAgentView } from '../../../src/client/views.ts'
-import { asSentence } from '../ui/text/sentence.ts'
+import { asSentence } from '../api/sentence.ts'
 
 export interface AgentChoice {
   readonly backend: string

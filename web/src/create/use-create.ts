@@ -4,7 +4,7 @@ import type { WorkspaceSummary } from '../../../src/client/views.ts'
 import { type CreatedWorkspaceView, createWorkspace, type WorkspaceBody } from '../../../src/client/workspaces.ts'
 import { client } from '../api/client.ts'
 import { keys, queryClient, type WorkspaceMap } from '../api/queries.ts'
-import { goTo } from '../app/route.ts'
+import { goTo } from '../route/route.ts'
 
 export function useCreate(after: (workspace: CreatedWorkspaceView) => void = openChat) {
   return useMutation({

@@ -1,9 +1,9 @@
 /** What a person must see before deciding. A command is never cut. */
 import type { NeedView } from '../../../src/client/needs.ts'
 import { printable } from '../../../src/printable.ts'
+import { asSentence, plainReason } from '../api/sentence.ts'
 import { CopyButton } from '../ui/text/code-block.tsx'
 import { Markdown } from '../ui/text/markdown.tsx'
-import { asSentence, plainReason } from '../ui/text/sentence.ts'
 import { commandIn } from './need-text.ts'
 
 export function NeedDetail({ need }: { readonly need: NeedView }) {

@@ -1,7 +1,7 @@
 /** The words of what waits for a person. */
 import type { NeedView } from '../../../src/client/needs.ts'
 import { printable } from '../../../src/printable.ts'
-import { wantsTo } from '../panel/chat/messages/tool-text.ts'
+import { wantsTo } from '../ui/text/tool-text.ts'
 
 type NamedNeedView = Pick<NeedView, 'kind' | 'workspace_name' | 'permission'>
 

@@ -1,5 +1,5 @@
 /** The button "needs you" in the bar. Nothing needs the person: it is quiet. */
-import { openView } from '../app/route.ts'
+import { openView } from '../route/route.ts'
 import { classNames } from '../ui/class-names.ts'
 import { countText } from '../ui/text/times.ts'
 import { useNeeds, useNotifications, useTabTitle } from './use-needs.ts'

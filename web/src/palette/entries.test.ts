@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fakeWorkspace } from '../../../test/fakes/workspace-view.ts'
-import { findEntries, makeEntries, matchedPart } from './entries.ts'
+import { matchedPart } from '../ui/text/matched-part.ts'
+import { findEntries, makeEntries } from './entries.ts'
 
 const noop = () => undefined
 const entry = (title: string) => ({ id: title, title, hint: '', run: noop })

@@ -1,6 +1,6 @@
 /** What the palette finds: workspaces, the views of the page, and actions. */
 import type { WorkspaceSummary } from '../../../src/client/views.ts'
-import type { PagePlace, PageView } from '../app/route.ts'
+import type { PagePlace, PageView } from '../route/route.ts'
 
 export interface PaletteEntry {
   readonly id: string
@@ -30,14 +30,6 @@ export function findEntries(entries: readonly PaletteEntry[], query: string): Pa
     .sort((a, b) => a.rank - b.rank || a.index - b.index)
     .slice(0, ENTRIES_MAX)
     .map(({ entry }) => entry)
-}
-
-/** The part of the title that the query matched; undefined where the words are apart. */
-export function matchedPart(title: string, query: string): readonly [before: string, match: string, after: string] {
-  const wanted = query.trim().toLowerCase()
-  const at = wanted === '' ? -1 : title.toLowerCase().indexOf(wanted)
-  if (at < 0) return [title, '', '']
-  return [title.slice(0, at), title.slice(at, at + wanted.length), title.slice(at + wanted.length)]
 }
 
 export interface EntryActions {

@@ -1,6 +1,6 @@
 /** The story of a message as the page tells it. Pure. */
 import type { StoryView } from '../../../src/client/story.ts'
-import { asSentence, plainReason } from '../ui/text/sentence.ts'
+import { asSentence, plainReason } from '../api/sentence.ts'
 
 /** The platform's steps as whole sentences; the sender is named first. */
 export function toldSteps({

@@ -4,7 +4,7 @@
  * the drafts of messages, with their limits.
  */
 import { useState, useSyncExternalStore } from 'react'
-import { draftKey, draftKeys, readDraft, writeDraft } from '../panel/chat/writing/drafts.ts'
+import { draftKey, draftKeys, readDraft, writeDraft } from './drafts.ts'
 
 const keyOf = (name: string): string => draftKey('form', name)
 

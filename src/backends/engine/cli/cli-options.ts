@@ -8,15 +8,11 @@ import type { Log } from '../../../log.ts'
 import { isJsonObject, parseJsonObject } from '../../../protocol/json.ts'
 import type { McpStdioServer } from '../../backend.ts'
 import { type BackendOptions, badOption, booleanOption, durationOption } from '../../options.ts'
+import type { CliMode } from '../environment/agent-environment.ts'
 import type { ProbeIsolation } from '../probe/scratch.ts'
 import { splitWords } from './split-words.ts'
 
 export type PermissionPolicy = 'ask' | 'allowed_tools' | 'bypass'
-/**
- * `session`: a warm process, kept between turns. `oneshot`: one process for each message. `text`: also one for each
- * message, started with the owner's arguments alone; what it prints is the reply.
- */
-export type CliMode = 'session' | 'oneshot' | 'text'
 
 const OPTION_TEXTS = {
   bin: 'the program to run',

@@ -6,7 +6,6 @@
 import { childEnvironment } from '../../../process/child-environment.ts'
 import type { Request } from '../../../protocol/request.ts'
 import type { BackendContext, Turn } from '../../backend.ts'
-import type { CliMode } from '../cli/cli-options.ts'
 
 /** Variables of a single turn. A warm process does not get them. */
 const TURN_VARIABLES = [
@@ -17,6 +16,12 @@ const TURN_VARIABLES = [
   'MOLECULE_TASK_ID',
   'MOLECULE_METHOD',
 ] as const
+
+/**
+ * `session`: a warm process, kept between turns. `oneshot`: one process for each message. `text`: also one for each
+ * message, started with the owner's arguments alone; what it prints is the reply.
+ */
+export type CliMode = 'session' | 'oneshot' | 'text'
 
 export interface EnvironmentAdditionsOptions {
   readonly mode: CliMode

@@ -13,6 +13,7 @@ import { withoutControls } from '../../../printable.ts'
 import { isFinal, type Message, type Task, taskStateText } from '../../../protocol/a2a.ts'
 import { withBudget } from '../../../protocol/delegation.ts'
 import type { CommandContext } from '../../command-context.ts'
+import { EXIT_INTERRUPTED, ExitError } from '../../exit-codes.ts'
 import { attachFiles } from '../../files/attach-files.ts'
 import { answerFilesOf, SAVE_FOLDER, saveAnswerFiles } from '../../files/save-files.ts'
 import { resolveWorkspaceId } from '../../platform/platform-access.ts'
@@ -23,7 +24,6 @@ import {
   type WaitForTaskOptions,
   waitForTask,
 } from '../../platform/send-and-wait.ts'
-import { EXIT_INTERRUPTED, ExitError } from '../../run-program.ts'
 import { shellQuoted } from '../../terminal/own-command.ts'
 import { type Progress, withProgress } from '../../terminal/progress.ts'
 import { noticeText, partsText, replyText } from '../../terminal/task-text.ts'

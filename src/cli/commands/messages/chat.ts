@@ -3,9 +3,9 @@ import { systemClock } from '../../../clock.ts'
 import { ulid } from '../../../ids.ts'
 import { type ConversationOptions, openConversation } from '../../chat/conversation.ts'
 import type { CommandContext, DefineCommand } from '../../command-context.ts'
+import { EXIT_FAILED, ExitError } from '../../exit-codes.ts'
 import { SAVE_FOLDER } from '../../files/save-files.ts'
 import { resolveWorkspaceId } from '../../platform/platform-access.ts'
-import { EXIT_FAILED, ExitError } from '../../run-program.ts'
 
 /** The default conversation, the same in every terminal. */
 const CONTEXT = 'terminal'

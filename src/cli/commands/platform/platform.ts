@@ -2,7 +2,7 @@
 import { readReadiness } from '../../../client/readiness.ts'
 import { listWorkspaces } from '../../../client/workspaces.ts'
 import type { CommandContext, DefineCommand } from '../../command-context.ts'
-import { EXIT_FAILED, ExitError } from '../../run-program.ts'
+import { EXIT_FAILED, ExitError } from '../../exit-codes.ts'
 import { renderFields } from '../../terminal/output.ts'
 
 export const define: DefineCommand = (command, openContext) => {

@@ -6,7 +6,7 @@ import { listWorkspaces } from '../../../client/workspaces.ts'
 import { MoleculeError } from '../../../errors.ts'
 import type { CommandContext, DefineCommand } from '../../command-context.ts'
 import { resolveWorkspaceId } from '../../platform/platform-access.ts'
-import { formatSeconds } from '../../terminal/human-time.ts'
+import { lastUse } from '../../terminal/human-time.ts'
 import type { Column } from '../../terminal/output.ts'
 import { collectValues } from '../workspaces/workspace-create.ts'
 
@@ -106,11 +106,6 @@ const columns = (nameOf: (workspaceId: string) => string): readonly Column<Token
   { title: 'last used', of: (token) => lastUse(token).replace(/ ?used ?/, '') },
   { title: 'ends', of: ({ expires_at: at }) => (at === null ? 'never' : at.slice(0, 10)) },
 ]
-
-/** `used 5 min ago`, `never used`. */
-export function lastUse({ last_used_at: at }: Pick<TokenView, 'last_used_at'>): string {
-  return at === null ? 'never used' : `used ${formatSeconds((Date.now() - Date.parse(at)) / 1000)} ago`
-}
 
 /** A token that cannot be revoked does not keep the others from it. */
 async function revoke({ platform, show }: CommandContext, ids: readonly string[]): Promise<void> {

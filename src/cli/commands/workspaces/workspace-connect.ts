@@ -6,8 +6,8 @@ import type { Command } from 'commander'
 import type { TokenView } from '../../../client/views.ts'
 import type { CommandContext } from '../../command-context.ts'
 import { resolveWorkspaceId } from '../../platform/platform-access.ts'
+import { lastUse } from '../../terminal/human-time.ts'
 import { ownProgram } from '../../terminal/own-command.ts'
-import { lastUse } from '../platform/token.ts'
 
 export function defineConnectCommand(command: Command, openContext: () => Promise<CommandContext>): void {
   command

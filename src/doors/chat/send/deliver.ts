@@ -9,7 +9,6 @@ import type { Part } from '../../../protocol/a2a.ts'
 import type { WakeUp } from '../../../wait.ts'
 import type { Channel, ChatPostFile, SendResult } from '../channel.ts'
 import { firstText, type SessionContext } from '../chat-context.ts'
-import type { Receiver } from '../receive/receive.ts'
 import { toChatResult } from './chat-result.ts'
 
 /** A longer answer is sent as a file, after its first part. */
@@ -29,8 +28,13 @@ const LOOK_MS = 5000
 /** The store could not be read, or another process is just looking at the next delivery. */
 const AGAIN_MS = 1000
 
+interface HeldMessages {
+  /** Handles the held messages of people who were let in. */
+  releaseHeld(): Promise<void>
+}
+
 /** Sends what is due until the session ends, and handles held messages of people who were let in. */
-export async function keepDelivering(context: SessionContext, receiver: Receiver, wakeUp: WakeUp): Promise<void> {
+export async function keepDelivering(context: SessionContext, receiver: HeldMessages, wakeUp: WakeUp): Promise<void> {
   const { deliveries, door, signal, clock, log, stored } = context
   const sending = new Set<Promise<void>>()
   const warn = (error: unknown, text: string) => log.warn({ err: toMoleculeError(error), channel: stored.name }, text)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { parseDuration } from '../../../duration.ts'
-import { ROUTES } from '../routes/app.ts'
+import { ROUTES } from '../app.ts'
 import { describeApi } from './openapi.ts'
 
 const { info, paths, components } = describeApi(ROUTES, '1.2.3')

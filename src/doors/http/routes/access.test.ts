@@ -10,8 +10,8 @@ import {
   sendParams,
   sendParamsV03,
 } from '../../../../test/harness/open-door.ts'
+import { ROUTES } from '../app.ts'
 import { type ApiOperation, describeApi } from '../openapi/openapi.ts'
-import { ROUTES } from './app.ts'
 
 type Expected = Readonly<Record<CallerKind, number>>
 

@@ -3,8 +3,8 @@ import test from 'node:test'
 import { secretOf, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
 import { openDoor } from '../../../../test/harness/open-door.ts'
 import type { McpCall } from '../../mcp-calls.ts'
+import { ROUTES } from '../app.ts'
 import { describeApi } from '../openapi/openapi.ts'
-import { ROUTES } from './app.ts'
 
 const PATH = `/workspaces/${WORKSPACE_ID}/mcp`
 const BODY = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { ENDPOINTS } from '../../../api/api.ts'
 import { endpoint, nothing } from '../../../api/endpoint.ts'
+import { ROUTES } from '../app.ts'
 import { documentPath } from '../openapi/openapi.ts'
 import { isRefusedBeforeBody } from '../server/answer.ts'
 import { BODY_BYTES_MAX } from '../server/body.ts'
-import { ROUTES } from './app.ts'
 import { type Route, serve } from './route.ts'
 
 const described = { summary: '', success: [200, ''], answer: nothing } as const

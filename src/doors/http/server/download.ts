@@ -6,10 +6,9 @@ import type { Context } from 'hono'
 import { MoleculeError } from '../../../errors.ts'
 import type { Artifact, Part } from '../../../protocol/a2a.ts'
 import { extensionOf, safeFileName } from '../../../protocol/file-name.ts'
-import type { HttpEnv } from '../routes/route.ts'
 
 /** The answer with the whole artifact, or with the part that the caller asks for. */
-export function sendArtifact(context: Context<HttpEnv>, artifact: Artifact, wanted: string | undefined): Response {
+export function sendArtifact(context: Pick<Context, 'body'>, artifact: Artifact, wanted: string | undefined): Response {
   const index = readIndex(wanted, artifact)
   const part = index === undefined ? undefined : artifact.parts[index]
   const { text, encoding, type, name } = part === undefined ? asDocument(artifact) : asFile(part, artifact)

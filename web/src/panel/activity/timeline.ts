@@ -3,7 +3,7 @@
  * with its end. Entries come in the order of the log; turns are returned with the last changed first.
  */
 import type { ActivityView } from '../../../../src/client/views.ts'
-import { beginSentence, plainReason } from '../../ui/text/sentence.ts'
+import { beginSentence, plainReason } from '../../api/sentence.ts'
 
 export type StepKind = 'message' | 'command' | 'file' | 'tool' | 'delegation' | 'wait' | 'note'
 

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ChatEntry, ChatHistory } from '../../../../src/client/live-conversation.ts'
+import { draftKey, readDraft, writeDraft } from '../../ui/drafts.ts'
+import { isDiff, toolText, wantsTo } from '../../ui/text/tool-text.ts'
 import { messageState, tokensText } from './messages/message-state.ts'
 import { senderWords } from './messages/sender-words.ts'
 import { expectedWaitMs, queuedBefore, timelineOf } from './messages/timeline.ts'
-import { isDiff, toolText, wantsTo } from './messages/tool-text.ts'
 import { addFiles, FILES_BYTES_MAX, FILES_MAX, sizeText } from './writing/attachments.ts'
-import { draftKey, readDraft, writeDraft } from './writing/drafts.ts'
 
 const entry = (n: number, more: Partial<ChatEntry> = {}): ChatEntry => ({
   id: `m${n}`,

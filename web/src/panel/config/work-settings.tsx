@@ -6,6 +6,7 @@ import { client, reasonOf } from '../../api/client.ts'
 import { useMay } from '../../api/queries.ts'
 import { FolderField } from '../../create/folder-field.tsx'
 import { PermissionChoice } from '../../create/permission-choice.tsx'
+import { PERMISSION_SENTENCES, permissionOf } from '../../create/permission-sentences.ts'
 import { useFolder } from '../../create/use-folder.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
@@ -13,7 +14,6 @@ import { Section } from '../../ui/section.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 import { useDraft } from '../../ui/use-draft.ts'
 import type { TabProps } from '../tab.ts'
-import { PERMISSION_SENTENCES, permissionOf } from './permission-sentences.ts'
 
 export function FolderSetting({ workspace }: TabProps) {
   const may = useMay()

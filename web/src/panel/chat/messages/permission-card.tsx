@@ -10,11 +10,11 @@ import { Button } from '../../../ui/button.tsx'
 import { Dot } from '../../../ui/dot.tsx'
 import { Time, useNow } from '../../../ui/text/time.tsx'
 import { tookTime } from '../../../ui/text/times.ts'
+import { wantsTo } from '../../../ui/text/tool-text.ts'
 import { showToast } from '../../../ui/toasts.tsx'
 import type { TabProps } from '../../tab.ts'
 import { FolderPath } from './folder-path.tsx'
 import { shownFolder } from './shown-folder.ts'
-import { wantsTo } from './tool-text.ts'
 
 type AskView = NonNullable<ChatMessageView['ask']>
 

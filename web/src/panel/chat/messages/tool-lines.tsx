@@ -7,8 +7,8 @@ import { Dot } from '../../../ui/dot.tsx'
 import { CheckIcon, CloseIcon } from '../../../ui/icons.tsx'
 import { DiffText } from '../../../ui/text/diff-text.tsx'
 import { tookTime } from '../../../ui/text/times.ts'
+import { isDiff, toolText } from '../../../ui/text/tool-text.ts'
 import type { TabProps } from '../../tab.ts'
-import { isDiff, toolText } from './tool-text.ts'
 
 /** More lines than this are folded: the first ones of a running turn, all of an answered one. */
 const LINES_MAX = 5

@@ -10,12 +10,12 @@ import { client, reasonOf } from '../../../api/client.ts'
 import { useMay } from '../../../api/queries.ts'
 import { Button, IconButton } from '../../../ui/button.tsx'
 import { Dot } from '../../../ui/dot.tsx'
+import { draftKey, readDraft, writeDraft } from '../../../ui/drafts.ts'
 import { CloseIcon, FileIcon, PlusIcon } from '../../../ui/icons.tsx'
 import { showToast } from '../../../ui/toasts.tsx'
 import { isTouch } from '../../../ui/touch.ts'
 import type { TabProps } from '../../tab.ts'
 import { addFiles, type ChosenFile, FILES_BYTES_MAX, FILES_MAX, sizeText } from './attachments.ts'
-import { draftKey, readDraft, writeDraft } from './drafts.ts'
 import { sendMessage } from './outgoing.ts'
 
 const LIMITS = `Up to ${FILES_MAX} files, ${sizeText(FILES_BYTES_MAX)} together`

@@ -3,7 +3,7 @@
  * processes of other users, the result is undefined and the error names no process.
  */
 import { shorten } from '../../truncate.ts'
-import { listeningSockets, readFolder, readText, socketsOf } from '../platform/listening-sockets.ts'
+import { listeningSockets, readFolder, readText, socketsOf } from './listening-sockets.ts'
 
 export interface PortHolder {
   readonly pid: number

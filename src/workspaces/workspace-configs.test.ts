@@ -3,17 +3,15 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as nextTick } from 'node:timers/promises'
-import { temporaryDir } from '../../../test/harness/process-harness.ts'
-import { waitUntil } from '../../../test/harness/wait.ts'
-import { systemClock } from '../../clock.ts'
-import { MoleculeError } from '../../errors.ts'
-import { silentLog } from '../../log.ts'
-import { openSqlite } from '../../store/sqlite/sqlite.ts'
-import { type Store, sql } from '../../store/store.ts'
-import { createHomes, type Homes } from '../homes/homes.ts'
-import type { BackendCheck } from '../workspace.ts'
-import { findWorkspace } from '../workspace-rows.ts'
-import { createWorkspaces } from '../workspaces.ts'
+import { temporaryDir } from '../../test/harness/process-harness.ts'
+import { waitUntil } from '../../test/harness/wait.ts'
+import { systemClock } from '../clock.ts'
+import { MoleculeError } from '../errors.ts'
+import { silentLog } from '../log.ts'
+import { openSqlite } from '../store/sqlite/sqlite.ts'
+import { type Store, sql } from '../store/store.ts'
+import { createHomes, type Homes } from './homes/homes.ts'
+import type { BackendCheck } from './workspace.ts'
 import {
   badConfigAsInvalidRequest,
   type ConfigNote,
@@ -21,6 +19,8 @@ import {
   createWorkspaceConfigs,
   runtimeConfigOf,
 } from './workspace-configs.ts'
+import { findWorkspace } from './workspace-rows.ts'
+import { createWorkspaces } from './workspaces.ts'
 
 const OUTSIDE = 'config.yaml was changed on the disk, not through the API'
 const away = () => new MoleculeError('store_unavailable', 'away', { retryable: true })

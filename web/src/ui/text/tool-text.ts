@@ -1,7 +1,7 @@
 /** Tools in words, without characters that hide what they do: what a tool line says (`edited migrations/0037.sql`), and what an agent asks for. Pure. */
 
-import type { ChatToolView } from '../../../../../src/client/live-conversation.ts'
-import { printable, printableName } from '../../../../../src/printable.ts'
+import type { ChatToolView } from '../../../../src/client/live-conversation.ts'
+import { printable, printableName } from '../../../../src/printable.ts'
 
 const SHELL_TOOLS = /^(bash|shell|execute|run_shell_command|terminal|exec|local_shell|command)$/i
 

@@ -8,9 +8,9 @@ import { temporaryDir } from '../../../test/harness/process-harness.ts'
 import { openTestStore } from '../../../test/harness/stores/sqlite-store.ts'
 import { createChannels } from '../../doors/chat/store/channels.ts'
 import { createPushConfigs } from '../../inbox/deliver/push-configs.ts'
-import { openDataFolder, readRunningPlatform } from '../data-folder/data-folder.ts'
-import { ensureHostId, writeHostFolder } from '../data-folder/host-id.ts'
+import { openDataFolder, readRunningPlatform } from './data-folder.ts'
 import { holdCopy, settleFolder } from './folder-standing.ts'
+import { ensureHostId, writeHostFolder } from './host-id.ts'
 
 const NO_KEYBOARD = { keyboard: undefined, err: () => undefined }
 

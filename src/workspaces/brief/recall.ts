@@ -7,8 +7,8 @@
 import type { Brief } from '../../protocol/brief.ts'
 import type { Envelope } from '../../protocol/envelope.ts'
 import { textOf } from '../../protocol/part.ts'
-import type { BriefStep } from '../brief/make-brief.ts'
 import { isWriterAgent, type Memories, type Memory, QUERY_CHARACTERS_MAX } from '../memories.ts'
+import type { BriefStep } from './make-brief.ts'
 
 const MATCHES_MAX = 6
 const NEWEST_MAX = 6

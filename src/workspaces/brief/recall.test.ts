@@ -4,8 +4,8 @@ import { letterTo } from '../../../test/fakes/letters.ts'
 import type { Part } from '../../protocol/a2a.ts'
 import type { Brief } from '../../protocol/brief.ts'
 import type { Memory } from '../memories.ts'
+import { countWords } from '../memory/words.ts'
 import { recallStep } from './recall.ts'
-import { countWords } from './words.ts'
 
 const wordsOf = (text: string, max?: number) => Object.fromEntries(countWords(text, max))
 

@@ -4,7 +4,7 @@
  * the browser asks before the page is left.
  */
 import { useEffect } from 'react'
-import { alsoForget } from '../../../api/kept-for.ts'
+import { alsoForget } from '../api/kept-for.ts'
 
 const PREFIX = 'molecule.draft.'
 const CHARACTERS_MAX = 100_000

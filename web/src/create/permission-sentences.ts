@@ -1,7 +1,7 @@
 /** What a workspace may do without asking a person, and the words of the page for it. Pure. */
-import type { WorkspaceSummary } from '../../../../src/client/views.ts'
-import type { AgentPermission } from '../../create/permission-choice.tsx'
-import { canAsk } from '../../create/runtimes.ts'
+import type { WorkspaceSummary } from '../../../src/client/views.ts'
+import type { AgentPermission } from './permission-choice.tsx'
+import { canAsk } from './runtimes.ts'
 
 export const PERMISSION_SENTENCES = {
   ask: ['asks before it acts', 'It asks you before a command or a change that no rule allows.'],

@@ -3,13 +3,16 @@
  * is read again, checked and mirrored into the store. An invalid file makes its workspace `failed` with file and line,
  * until a valid version is saved. Other workspaces are not affected.
  */
-import { MoleculeError, toMoleculeError } from '../../errors.ts'
-import type { Log } from '../../log.ts'
-import type { Json } from '../../protocol/a2a.ts'
-import type { Store } from '../../store/store.ts'
-import type { Homes } from '../homes/homes.ts'
-import { AUTH_TOKEN_FILE } from '../homes/token-file.ts'
-import { oncePerTick } from '../once-per-tick.ts'
+import { MoleculeError, toMoleculeError } from '../errors.ts'
+import type { Log } from '../log.ts'
+import type { Json } from '../protocol/a2a.ts'
+import type { Store } from '../store/store.ts'
+import { backendOptions } from './config/backend-options.ts'
+import { changeConfig, configErrorAt, parseConfig, WORKSPACE_CONFIG_FILE } from './config/config-file.ts'
+import { describeOutsideChange, hashConfig, INVALID_OUTSIDE_CHANGE, REMOVED_OUTSIDE } from './config/outside-change.ts'
+import type { Homes } from './homes/homes.ts'
+import { AUTH_TOKEN_FILE } from './homes/token-file.ts'
+import { oncePerTick } from './once-per-tick.ts'
 import {
   type BackendCheck,
   isExternal,
@@ -17,7 +20,7 @@ import {
   NO_SANDBOX_REASON,
   SANDBOX_TIER,
   type Workspace,
-} from '../workspace.ts'
+} from './workspace.ts'
 import {
   findStoredConfig,
   findWorkspace,
@@ -27,10 +30,7 @@ import {
   mirrorConfig,
   recordInvalidConfig,
   type StoredConfig,
-} from '../workspace-rows.ts'
-import { backendOptions } from './backend-options.ts'
-import { changeConfig, configErrorAt, parseConfig, WORKSPACE_CONFIG_FILE } from './config-file.ts'
-import { describeOutsideChange, hashConfig, INVALID_OUTSIDE_CHANGE, REMOVED_OUTSIDE } from './outside-change.ts'
+} from './workspace-rows.ts'
 
 export interface WorkspaceConfigsOptions {
   readonly store: Store

@@ -7,10 +7,10 @@ import { holdChannels } from '../../doors/chat/store/channels.ts'
 import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
 import { type Store, statement, together } from '../../store/store.ts'
-import { isFolderLocked } from '../data-folder/data-folder.ts'
-import { type FolderStanding, readHostFolder } from '../data-folder/host-id.ts'
 import { askLine } from '../terminal/ask-line.ts'
 import type { Terminal } from '../terminal/terminal.ts'
+import { isFolderLocked } from './data-folder.ts'
+import { type FolderStanding, readHostFolder } from './host-id.ts'
 
 export interface SettledFolder {
   readonly host: string
