@@ -5,6 +5,8 @@
  *
  * A layer may always import its own files and every leaf. `mayImport` lists other layers, or single files of them: seams,
  * which describe a layer without its implementation. Of a file in `mayImportTypes` only the types may be imported.
+ *
+ * Within a layer, at every depth, the folders beside each other form no circle. There is no exception to it.
  */
 
 /** @type {import('./scripts/layers.ts').LayerTable & import('./scripts/table-use.ts').TableOwners} */

@@ -45,6 +45,15 @@ describe('a clean tree passes', () => {
   it('lets sibling folders import their engine and the files of their layer', () => {
     assert.deepEqual(check({ 'src/doors/discord/a.ts': `import '../chat/chat.ts'\nimport '../door.ts'` }), [])
   })
+  it('lets the folders of a room import each other in one direction, and tests in every direction', () => {
+    const sources = {
+      'src/post/post.ts': `import './sort/a.ts'\nimport './carry/b.ts'`,
+      'src/post/sort/a.ts': `import '../carry/b.ts'\nimport '../seam.ts'`,
+      'src/post/carry/b.ts': `import '../seam.ts'`,
+      'src/post/carry/b.test.ts': `import '../sort/a.ts'`,
+    }
+    assert.deepEqual(check(sources), [])
+  })
   it('lets a file of the layer itself import every sibling folder', () => {
     assert.deepEqual(check({ 'src/doors/doors.ts': `import './http/http.ts'\nimport './discord/discord.ts'` }), [])
   })
@@ -113,6 +122,34 @@ describe('each rule reports a violation with its file and line', () => {
   })
   it('cycle: a file that imports itself', () => {
     assert.deepEqual(check({ 'src/words/a.ts': `import './a.ts'` }), ['src/words/a.ts:1 cycle'])
+  })
+  it('folder-circle: two folders of a room that import each other, though their files form no cycle', () => {
+    const sources = {
+      'src/post/sort/a.ts': `import '../carry/b.ts'`,
+      'src/post/carry/b.ts': '',
+      'src/post/carry/c.ts': `\nimport type { D } from '../sort/d.ts'`,
+      'src/post/sort/d.ts': '',
+    }
+    assert.deepEqual(check(sources), ['src/post/carry/c.ts:2 folder-circle'])
+    assert.match(
+      messageOf(sources),
+      /src\/post\/sort -> src\/post\/carry \(in src\/post\/sort\/a\.ts\) -> src\/post\/sort \(in src\/post\/carry\/c\.ts\)/,
+    )
+  })
+  it('folder-circle: by a detour, also by a file beside the folders, and between folders of a folder', () => {
+    assert.deepEqual(
+      check({
+        'src/post/post.ts': `import './sort/a.ts'`,
+        'src/post/sort/a.ts': '',
+        'src/post/sort/b.ts': `import '../carry/c.ts'`,
+        'src/post/carry/c.ts': `import '../post.ts'`,
+        'src/words/in/deep/a.ts': `import '../wide/b.ts'`,
+        'src/words/in/wide/b.ts': '',
+        'src/words/in/wide/c.ts': `import '../deep/d.ts'`,
+        'src/words/in/deep/d.ts': '',
+      }),
+      ['src/post/carry/c.ts:1 folder-circle', 'src/words/in/wide/c.ts:1 folder-circle'],
+    )
   })
   it('computed-import: a name that is computed at run time', () => {
     assert.deepEqual(check({ 'src/cli/a.ts': 'await import(name)\nawait import(`./${name}.ts`)' }), [

@@ -7,6 +7,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import { layerTable } from '../layers.mjs'
+import { findCircles, findFolderCircles } from './folder-circles.ts'
 import { readImports } from './read-imports.ts'
 
 export interface Layer {
@@ -40,6 +41,7 @@ type LayerRule =
   | 'sibling'
   | 'leaf'
   | 'cycle'
+  | 'folder-circle'
   | 'computed-import'
   | 'outside-repo'
   | 'extension'
@@ -87,7 +89,9 @@ export function checkLayers(files: ReadonlyMap<string, string>, table: LayerTabl
     const finding = checkEdge(edge, table)
     if (finding) violations.push({ file: edge.from, line: edge.line, ...finding })
   }
-  violations.push(...findCycles(edges))
+  violations.push(...findCircles(edges).map(describeCycle))
+  const inRooms = edges.filter((edge) => isInOneRoom(edge, table))
+  for (const circle of findFolderCircles(inRooms)) violations.push({ rule: 'folder-circle', ...circle })
   return violations.sort((a, b) => a.file.localeCompare(b.file) || a.line - b.line)
 }
 
@@ -172,30 +176,16 @@ function placeOf(file: string, table: LayerTable): Place {
   return { kind: 'unknown' }
 }
 
-/** One violation for each import that closes a cycle, with the whole chain. */
-function findCycles(edges: readonly Edge[]): Violation[] {
-  const edgesOf = Map.groupBy(edges, (edge) => edge.from)
-  const state = new Map<string, 'open' | 'done'>()
-  const chain: Edge[] = []
-  const violations: Violation[] = []
-  const visit = (file: string) => {
-    state.set(file, 'open')
-    for (const edge of edgesOf.get(file) ?? []) {
-      chain.push(edge)
-      if (state.get(edge.to) === 'open') violations.push(describeCycle(chain, edge))
-      if (!state.has(edge.to)) visit(edge.to)
-      chain.pop()
-    }
-    state.set(file, 'done')
-  }
-  for (const file of edgesOf.keys()) if (!state.has(file)) visit(file)
-  return violations
+/** The import that closes the cycle, with the whole chain. */
+function describeCycle(chain: readonly Edge[]): Violation {
+  const last = chain.at(-1) as Edge
+  const files = [...chain.map((edge) => edge.from), last.to]
+  return { file: last.from, line: last.line, rule: 'cycle', message: `imports form a cycle: ${files.join(' -> ')}` }
 }
 
-function describeCycle(chain: readonly Edge[], last: Edge): Violation {
-  const start = chain.findIndex((edge) => edge.from === last.to)
-  const files = [...chain.slice(start).map((edge) => edge.from), last.to]
-  return { file: last.from, line: last.line, rule: 'cycle', message: `imports form a cycle: ${files.join(' -> ')}` }
+function isInOneRoom({ from, to }: Edge, table: LayerTable): boolean {
+  const [source, target] = [placeOf(from, table), placeOf(to, table)]
+  return source.kind === 'layer' && target.kind === 'layer' && source.name === target.name
 }
 
 function resolve(file: string, specifier: string): string {
