@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import test from 'node:test'
-import { secretOf, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
+import { test } from 'node:test'
+import { createFakePushContext, secretOf, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
+import { openA2a } from '../../../../test/harness/clients/a2a-in-memory.ts'
 import {
   type DoorRequest,
   type OpenDoor,
@@ -8,6 +9,7 @@ import {
   openStream,
   sendParams,
 } from '../../../../test/harness/open-door.ts'
+import type { TaskQuery } from '../../../inbox/reception.ts'
 import { WIRE_ERRORS } from '../../../protocol/wire-errors.ts'
 import { grpcStatusName } from './bindings.ts'
 
@@ -136,12 +138,6 @@ test('PL-5 REST errors are a google.rpc.Status with the reason', async (t) => {
   assert.deepEqual([nowhere.status, nowhere.json.error.details[0].reason], [404, 'WORKSPACE_NOT_FOUND'])
 })
 
-test('PL-5 a caller that accepts plain JSON gets its content type', async (t) => {
-  const door = await openDoor(t)
-  const plain = await get(door, '/tasks', { headers: { accept: 'application/json' } })
-  assert.match(String(plain.headers['content-type']), /^application\/json/)
-})
-
 test('PL-5 ListTasks has 50 tasks on a page, page tokens lead through all, and nextPageToken is always present', async (t) => {
   const { rpc } = await openDoor(t)
   const empty = await rpc('ListTasks', {})
@@ -163,4 +159,141 @@ test('PL-5 ListTasks has 50 tasks on a page, page tokens lead through all, and n
   for (const params of [{ pageSize: 0 }, { pageSize: 101 }, { status: 'DONE' }, { statusTimestampAfter: 'soon' }]) {
     assert.equal((await rpc('ListTasks', params)).json.error.code, -32602, JSON.stringify(params))
   }
+})
+
+/** A door with one finished task, that notes the calls of its push configs and the queries of its list. */
+async function openNoting() {
+  const notes: unknown[] = []
+  const queries: TaskQuery[] = []
+  const door = openA2a(({ reception }) => {
+    const push = createFakePushContext()
+    return {
+      reception: {
+        ...reception,
+        list(query) {
+          queries.push(query)
+          return reception.list(query)
+        },
+      },
+      push: {
+        ...push,
+        configs: {
+          ...push.configs,
+          async remove(name) {
+            notes.push(name)
+            return true
+          },
+        },
+      },
+    }
+  })
+  await door.rpc('SendMessage', sendParams('hello'))
+  const call = async (method: string, path: string, body?: unknown) => {
+    const answer = await door.send({ method, path, ...(body !== undefined && { body }) })
+    return [answer.status, answer.json]
+  }
+  return { ...door, call, notes, queries }
+}
+
+test('PL-5 the REST routes of push configs set, list, show and delete them', async () => {
+  const { call, notes } = await openNoting()
+  const path = '/tasks/task-1/pushNotificationConfigs'
+  const shown = { id: 'hook', taskId: 'task-1', url: 'https://hook.test/' }
+  for (const tenant of ['', '/acme']) {
+    const [status, set] = await call('POST', tenant + path, { url: 'https://a.test/', id: 'mine' })
+    assert.deepEqual([status, set.id, set.taskId, set.url], [200, 'mine', 'task-1', 'https://a.test/'])
+    assert.deepEqual(await call('GET', tenant + path), [200, { configs: [shown], nextPageToken: '' }])
+    assert.deepEqual(await call('GET', `${tenant + path}/hook`), [200, shown])
+    assert.deepEqual(await call('DELETE', `${tenant + path}/my%20hook`), [200, {}])
+  }
+  assert.deepEqual(notes, [
+    { workspaceId: WORKSPACE_ID, taskId: 'task-1', id: 'my hook' },
+    { workspaceId: WORKSPACE_ID, taskId: 'task-1', id: 'my hook' },
+  ])
+})
+
+test('PL-5 a REST route is its method and its whole path; anything else is not found', async () => {
+  const { call } = await openNoting()
+  const wrong = [
+    ...['GET /message:send', 'GET /message:stream', 'POST /tasks', 'DELETE /tasks/task-1', 'GET /tasks/task-1:cancel'],
+    ...['PUT /tasks', 'POST /extendedAgentCard', 'GET /a/b/tasks', 'GET /tasks/a/b', 'GET /x', 'GET /xtasks'],
+    'DELETE /tasks/task-1/pushNotificationConfigs',
+  ]
+  for (const route of wrong) {
+    const [method = '', path = ''] = route.split(' ')
+    const [status, { error }] = await call(method, path)
+    assert.deepEqual(
+      [status, error.code, error.status, error.message, error.details[0].reason],
+      [404, 404, 'NOT_FOUND', `A2A has no ${route}`, 'METHOD_NOT_FOUND'],
+    )
+  }
+})
+
+test('PL-5 the query of a list becomes numbers, flags and texts', async () => {
+  const { call, queries } = await openNoting()
+  await call('GET', '/tasks?pageSize=7&historyLength=2&includeArtifacts=true&contextId=12')
+  await call('GET', '/tasks?page_size=8&includeArtifacts=false&contextId=true')
+  assert.deepEqual(queries, [
+    { workspaceId: WORKSPACE_ID, detail: true, limit: 7, historyLength: 2, artifacts: true, contextId: '12' },
+    { workspaceId: WORKSPACE_ID, detail: true, limit: 8, artifacts: false, contextId: 'true' },
+  ])
+  const refused = ['includeArtifacts=yes', 'pageSize=x', 'pageSize=1e1', 'historyLength=-1', 'pageSize=']
+  for (const query of refused) assert.equal((await call('GET', `/tasks?${query}`))[0], 400, query)
+})
+
+test('PL-5 a POST over REST reads its params from query and body, and needs no body', async () => {
+  const { call, rpc, send } = await openNoting()
+  const running = sendParams('slow', { message: { messageId: 's' }, configuration: { returnImmediately: true } })
+  await rpc('SendMessage', running)
+  const [status, canceled] = await call('POST', '/tasks/task-2:cancel')
+  assert.deepEqual([status, canceled.status.state], [200, 'TASK_STATE_CANCELED'])
+  assert.equal((await call('POST', '/tasks/task-2:cancel', '{}'))[0], 200)
+  const one = await send({ path: '/message:send', body: '7' })
+  assert.deepEqual([one.status, one.json.error.message], [400, 'the body must be a JSON object'])
+  assert.equal(one.headers['Content-Type'], 'application/a2a+json')
+  const snake = { message: { message_id: 'snake', role: 'ROLE_USER', parts: [{ text: 'hello' }] } }
+  const [, sent] = await call('POST', '/message:send', snake)
+  assert.equal(sent.task.status.state, 'TASK_STATE_COMPLETED')
+})
+
+test('PL-5 a version that REST does not serve is refused, and a failure has its headers and its log line', async () => {
+  const { send, fakePlatform, countedBytes } = await openNoting()
+  const old = await send({ method: 'GET', path: '/tasks', headers: { 'a2a-version': '0.3' } })
+  assert.deepEqual([old.status, old.json.error.code], [400, 400])
+  assert.equal((await send({ method: 'GET', path: '/tasks', headers: { 'a2a-version': '1.0' } })).status, 200)
+  const full = await send({ path: '/message:send', body: sendParams('queue_full') })
+  assert.deepEqual([full.status, full.headers['Retry-After']], [429, '2'])
+  const line = fakePlatform.logged.at(-1)
+  assert.deepEqual([line?.['msg'], line?.['code'], line?.['requestId']], ['request refused', 'queue_full', 'req_01'])
+  assert.equal(countedBytes.length, 0, 'an admin is exempt')
+  const body = JSON.stringify(sendParams('counted'))
+  await send({ path: '/message:send', token: 'member-secret', body })
+  assert.deepEqual(countedBytes, [['member', body.length]])
+  assert.equal(fakePlatform.letters.at(-1)?.bytes, body.length)
+})
+
+test('PL-5 a client of 0.3 finds the extended card at v1/card, in its format and with a token', async () => {
+  const { send } = await openNoting()
+  for (const version of [undefined, '0.3', '1.0']) {
+    const headers = version === undefined ? {} : { 'a2a-version': version }
+    const { status, json: found, headers: answered } = await send({ method: 'GET', path: '/v1/card', headers })
+    assert.deepEqual([status, answered['Content-Type']], [200, 'application/json'])
+    assert.deepEqual([found.name, found.protocolVersion, found.preferredTransport], ['echo', '0.3.0', 'JSONRPC'])
+    assert.ok(found.capabilities.extensions.length > 0, 'the extended one')
+  }
+  assert.equal((await send({ method: 'GET', path: '/v1/card', token: 'wrong' })).status, 401)
+  assert.equal((await send({ method: 'GET', path: '/v1/card', headers: { 'a2a-version': '2.0' } })).status, 400)
+  assert.equal((await send({ method: 'POST', path: '/v1/card' })).status, 404)
+})
+
+test('PL-5 Last-Event-ID resumes a stream after that event, over JSON-RPC and over REST', async () => {
+  const { send } = openA2a()
+  await send({ body: { jsonrpc: '2.0', id: 7, method: 'SendMessage', params: sendParams('hello') } })
+  const headers = { 'last-event-id': '2.1' }
+  const fromRpc = await send({
+    headers,
+    body: { jsonrpc: '2.0', id: 7, method: 'SubscribeToTask', params: { id: 'task-1' } },
+  })
+  const fromRest = await send({ headers, method: 'GET', path: '/tasks/task-1:subscribe' })
+  for (const { text } of [fromRpc, fromRest]) assert.match(text, /^id: 2\.2\n[^\n]*statusUpdate[^\n]*\n\n$/)
 })

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
-import test from 'node:test'
-import { secretOf } from '../../../../test/fakes/platform/fake-platform.ts'
+import { test } from 'node:test'
+import { createFakePlatform, secretOf, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
 import { openDoor, sendParams, sendParamsV03 } from '../../../../test/harness/open-door.ts'
 import { waitUntil } from '../../../../test/harness/wait.ts'
+import type { Letter, Reception, TaskView } from '../../../inbox/reception.ts'
 import type { StreamResponse } from '../../../protocol/a2a.ts'
+import { type OpenStreamOptions, openStream, type TaskStream, taskEvents } from './streams.ts'
 
 const delta = (text: string): StreamResponse => ({
   artifactUpdate: {
@@ -158,4 +160,91 @@ test('PL-12 revoking a token ends its streams', async (t) => {
   await fakePlatform.tokens.revoke(id)
   await opened.ended
   assert.equal(opened.events.length, 1)
+})
+
+const READER = { principal: 'people' }
+const chunk = (text: string): StreamResponse => ({
+  artifactUpdate: {
+    taskId: 'task-1',
+    contextId: 'c',
+    append: true,
+    lastChunk: false,
+    artifact: { artifactId: 'reply', parts: [{ text }] },
+  },
+})
+
+/** Tasks in memory; the first has the number 1 for its first row. */
+function openTasks() {
+  const { reception, addLogRow, finish, readResults } = createFakePlatform()
+  const admit = (text: string) =>
+    reception.admit({
+      id: text,
+      workspaceId: WORKSPACE_ID,
+      principal: 'people',
+      bytes: 1,
+      envelope: { message: { messageId: text, role: 'ROLE_USER', parts: [{ text }] } },
+    } as unknown as Letter)
+  const open = (changes: Partial<OpenStreamOptions> = {}, of: Reception = reception) =>
+    openStream(of, {
+      taskId: 'task-1',
+      reader: READER,
+      view: {},
+      lastEventId: undefined,
+      isSubscription: false,
+      ...changes,
+    })
+  return { reception, admit, addLogRow, finish, readResults, open }
+}
+
+async function eventsOf(stream: TaskStream, reception: Reception, signal = new AbortController().signal) {
+  const make = (event: StreamResponse, seq: number, seen: number) =>
+    `${seq}.${seen} ${Object.keys(event)[0]} ${event.artifactUpdate?.artifact.parts[0]?.text ?? ''}`.trim()
+  const events: string[] = []
+  for await (const event of taskEvents(stream, make, { reception, signal })) events.push(event)
+  return events
+}
+
+test('PL-5 a cursor before the rows that are kept begins the stream anew', async () => {
+  const { admit, open, addLogRow, reception } = openTasks()
+  await admit('slow')
+  for (const text of ['a', 'b', 'c']) addLogRow('task-1', [chunk(text)])
+  const from = (firstSeq: number, lastSeq?: number): Reception => ({
+    ...reception,
+    async snapshot(id, view) {
+      const found = await reception.snapshot(id, view)
+      return found && { ...found, firstSeq, ...(lastSeq !== undefined && { lastSeq }) }
+    },
+  })
+  const resumes = async (lastEventId: string, of: Reception) => (await open({ lastEventId }, of)).snapshot === undefined
+  assert.deepEqual(
+    [await resumes('2.1', from(3)), await resumes('3.1', from(3)), await resumes('3.0', from(3))],
+    [...[false, true, false]],
+  )
+  assert.deepEqual([await resumes('3.1', from(0, 2)), await resumes('2.1', from(0, 2))], [false, true])
+})
+
+test('BK-2 the reader of a whole stream has read the result; one that left has not', async () => {
+  const { admit, open, reception, readResults } = openTasks()
+  await admit('hello')
+  const views: (TaskView | undefined)[] = []
+  const noting: Reception = {
+    ...reception,
+    task(id, view) {
+      views.push(view)
+      return reception.task(id, view)
+    },
+  }
+  await eventsOf(await open(), noting)
+  assert.deepEqual([readResults, views], [[], []])
+  const conversation = await open({ reader: { principal: 'ws:a/c', conversationId: 'c' } })
+  await eventsOf(conversation, noting, AbortSignal.abort())
+  assert.deepEqual([readResults, views], [[], []])
+  await eventsOf(conversation, noting)
+  assert.deepEqual(
+    [readResults.map(([taskId]) => taskId), views],
+    [['task-1'], [{ historyLength: 0, artifacts: false }]],
+  )
+  const pruned: Reception = { ...reception, task: async () => undefined }
+  await eventsOf(conversation, pruned)
+  assert.equal(readResults.length, 1)
 })

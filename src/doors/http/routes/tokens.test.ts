@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { secretOf, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
+import { createFakePlatform, secretOf, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
+import { openRoutes } from '../../../../test/harness/clients/route-calls.ts'
 import { type OpenDoor, openDoor, sendParams } from '../../../../test/harness/open-door.ts'
 import { waitUntil } from '../../../../test/harness/wait.ts'
+import type { TokenInfo, Tokens } from '../../../workspaces/tokens.ts'
 
 const admin = { token: secretOf('admin') }
 const create = ({ sendRequest }: OpenDoor, input: unknown) =>
@@ -65,4 +67,127 @@ test('PL-12 revoking a token ends its waiting calls with that reason', async (t)
   assert.equal(answer.status, 401)
   assert.match(answer.json.error.message, /revoked while its call waited/)
   assert.doesNotMatch(answer.text, /"task"/)
+})
+
+/** The tokens of a fake platform, with a list and a memory of what was made and rotated. */
+function createTokens(listed: readonly TokenInfo[] = []) {
+  const { tokens } = createFakePlatform()
+  const calls: unknown[][] = []
+  const recorded: Tokens = {
+    ...tokens,
+    async create(input) {
+      calls.push(['create', input])
+      return { id: 'tok_1', secret: 'made' }
+    },
+    async rotate(id, overlapMs) {
+      calls.push(['rotate', id, overlapMs])
+      return { id, secret: 'rotated' }
+    },
+    async revokeConversations(id) {
+      calls.push(['revokeConversations', id])
+    },
+    list: async () => [...listed],
+  }
+  return { tokens: recorded, take: () => calls.splice(0) }
+}
+
+test('PL-12 a token is made with the fields that were given, and its secret is only in that answer', async (t) => {
+  const { tokens, take } = createTokens()
+  const call = await openRoutes(t, { tokens })
+  const make = (body: object) => call('POST /tokens', { body })
+  const { status, json, headers } = await make({ name: ' ci ', role: 'viewer' })
+  assert.deepEqual([status, json], [201, { id: 'tok_1', token: 'made' }])
+  assert.deepEqual([headers.location, headers['cache-control']], ['/tokens/tok_1', 'no-store'])
+  const scope = { workspace_id: WORKSPACE_ID, conversation_id: 'c_1', expires_in: '1.5h' }
+  await make({ name: 'turn', role: 'conversation', ...scope })
+  await make({ name: 'ci', role: 'caller', workspaces: [WORKSPACE_ID] })
+  assert.deepEqual(take(), [
+    ['create', { name: 'ci', role: 'viewer' }],
+    [
+      'create',
+      {
+        name: 'turn',
+        role: 'conversation',
+        workspaceId: WORKSPACE_ID,
+        conversationId: 'c_1',
+        expiresInMs: 5_400_000,
+      },
+    ],
+    ['create', { name: 'ci', role: 'caller', workspaces: [WORKSPACE_ID] }],
+  ])
+})
+
+test('PL-12 each field of a token has its limit: the most passes, one more is refused by name', async (t) => {
+  const { tokens } = createTokens()
+  const call = await openRoutes(t, { tokens })
+  const make = (fields: object) => call('POST /tokens', { body: { name: 'x', role: 'viewer', ...fields } })
+  const years = 10 * 365 * 24
+  const pairs: [string, object, object][] = [
+    ['name', { name: 'n'.repeat(100) }, { name: 'n'.repeat(101) }],
+    ['conversation_id', { conversation_id: 'c'.repeat(200) }, { conversation_id: 'c'.repeat(201) }],
+    ['conversation_id', { conversation_id: 'c' }, { conversation_id: ' ' }],
+    ['expires_in', { expires_in: `${years}h` }, { expires_in: `${years}h1ms` }],
+    ['expires_in', { expires_in: '1s' }, { expires_in: '999ms' }],
+    ['workspaces', { workspaces: Array(100).fill(WORKSPACE_ID) }, { workspaces: Array(101).fill(WORKSPACE_ID) }],
+  ]
+  for (const [field, most, more] of pairs) {
+    assert.equal((await make(most)).status, 201, JSON.stringify(most))
+    const { status, json } = await make(more)
+    assert.equal(status, 400, JSON.stringify(more))
+    assert.ok(json.error.message.includes(`"${field}"`), json.error.message)
+  }
+})
+
+test('PL-12 the old secret of a rotated token works for ten minutes more, or for at most a week', async (t) => {
+  const { tokens, take } = createTokens()
+  const call = await openRoutes(t, { tokens })
+  const rotate = (body?: object) => call('POST /tokens/tok_1/rotate', { body })
+  const { status, json, headers } = await rotate()
+  assert.deepEqual([status, json, headers['cache-control']], [200, { id: 'tok_1', token: 'rotated' }, 'no-store'])
+  for (const overlap of ['0s', '168h']) assert.equal((await rotate({ overlap })).status, 200, overlap)
+  assert.deepEqual(
+    take().map(([, , overlapMs]) => overlapMs),
+    [600_000, 0, 604_800_000],
+  )
+  assert.equal((await rotate({ overlap: '168h1ms' })).status, 400)
+})
+
+test('PL-12 the list of tokens shows what each one may do and when it was used, and no secret', async (t) => {
+  const atMs = 1_700_000_000_000
+  const plain: TokenInfo = { id: 'tok_1', kind: 'token', name: 'ci', role: 'viewer', createdAtMs: atMs }
+  const full: TokenInfo = {
+    ...plain,
+    kind: 'session',
+    workspaceId: 'w',
+    conversationId: 'c',
+    workspaces: ['w'],
+    expiresAtMs: atMs,
+    lastUsedAtMs: atMs,
+    oldUntilMs: atMs,
+  }
+  const call = await openRoutes(t, { tokens: createTokens([plain, full]).tokens })
+  const at = '2023-11-14T22:13:20.000Z'
+  const view = { id: 'tok_1', name: 'ci', role: 'viewer', created_at: at }
+  const scope = { workspace_id: 'w', conversation_id: 'c', workspaces: ['w'] }
+  assert.deepEqual((await call('GET /tokens')).json.tokens, [
+    { ...view, kind: 'token', expires_at: null, last_used_at: null },
+    { ...view, kind: 'session', ...scope, expires_at: at, last_used_at: at, old_secret_until: at },
+  ])
+})
+
+test('PL-12 a caller learns its own name, role and actions; an agent also its workspace', async (t) => {
+  const call = await openRoutes(t, {})
+  const person = await call('GET /me', { role: 'viewer' })
+  assert.equal(person.headers['cache-control'], 'no-store')
+  const { actions, ...me } = person.json
+  assert.deepEqual(me, { token_id: 'viewer', name: 'viewer', role: 'viewer', principal: 'people' })
+  assert.ok(actions.includes('workspace.read') && !actions.includes('workspace.create'))
+  assert.equal((await call('GET /me', { role: 'workspace' })).json.workspace_id, WORKSPACE_ID)
+})
+
+test('PL-12 the tokens of the processes of a workspace are revoked together', async (t) => {
+  const { tokens, take } = createTokens()
+  const call = await openRoutes(t, { tokens })
+  assert.equal((await call(`DELETE /workspaces/${WORKSPACE_ID}/conversation-tokens`)).status, 204)
+  assert.deepEqual(take(), [['revokeConversations', WORKSPACE_ID]])
 })

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { createServer, request as sendRequest } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { PassThrough } from 'node:stream'
 import { type TestContext, test } from 'node:test'
+import { fakeRequest } from '../../../../test/fakes/http-exchange.ts'
 import { manualClock } from '../../../../test/fakes/manual-clock.ts'
 import { createFakeActivityLogs } from '../../../../test/fakes/platform/fake-activity.ts'
 import { createFakePlatform, secretOf, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
@@ -31,7 +33,7 @@ async function openSockets(t: TestContext, change: (given: WorkspaceLogs) => Par
   const fake = createFakeActivityLogs([WORKSPACE_ID])
   const platform = createFakePlatform()
   const { tokens, workspaces, needsYou, log } = platform
-  const counted = { heads: 0, watchers: 0 }
+  const counted = { heads: 0, watchers: 0, tokens: 0 }
   const logs: WorkspaceLogs = {
     ...fake.logs,
     heads() {
@@ -49,7 +51,16 @@ async function openSockets(t: TestContext, change: (given: WorkspaceLogs) => Par
     ...change(fake.logs),
   }
   const sockets = createSockets({
-    tokens,
+    tokens: {
+      onRevoked(identity, callback) {
+        counted.tokens++
+        const stop = tokens.onRevoked(identity, callback)
+        return () => {
+          counted.tokens--
+          stop()
+        }
+      },
+    },
     workspaces,
     needsYou,
     log,
@@ -225,13 +236,14 @@ test('PL-7 a client that answers pings stays, and one that does not is disconnec
 })
 
 test('RE-3 a client that has gone leaves no timer, no watch and no place', async (t) => {
-  const { timers, connect, platform } = await openSockets(t)
+  const { timers, connect, platform, counted } = await openSockets(t)
   const before = timers()
   const client = await connect()
   assert.equal(timers(), before + 1)
+  assert.equal(counted.tokens, 1)
   client.socket.close()
   await end(client.closed)
-  await soon(() => timers() === before)
+  await soon(() => timers() === before && counted.tokens === 0)
   const one = await connect()
   await platform.tokens.revoke('admin')
   assert.equal(await end(one.closed), 4401)
@@ -333,14 +345,28 @@ test('PL-9 a token has 32 sockets; the refusal says so and when to try again', a
   )
 })
 
-test('PL-7 a client chooses the protocol of the platform, and a message of 128 KiB is read', async (t) => {
-  const { connect } = await openSockets(t)
-  const plain = await connect()
-  assert.equal(plain.socket.protocol, '')
-  const named = await connect({ protocols: ['other', 'molecule', `molecule.bearer.${secretOf('viewer')}`] })
-  assert.deepEqual([named.socket.protocol, named.socket.extensions], ['molecule', ''])
-  named.send('x'.repeat(128 * 1024))
-  await soon(() => named.messages.length === 1)
-  named.send('x'.repeat(128 * 1024 + 1))
-  assert.equal(await end(named.closed), 1009)
+test('RE-5 a comparison that ends after the sockets have closed starts no other', async (t) => {
+  const comparison = Promise.withResolvers<void>()
+  const { sockets, connect, clock, timers } = await openSockets(t, ({ heads }) => ({
+    async heads() {
+      await comparison.promise
+      return await heads()
+    },
+  }))
+  await connect()
+  clock.advance(5000)
+  await end(sockets.close())
+  comparison.resolve()
+  await rest()
+  assert.equal(timers(), 0)
+})
+
+test('RE-3 a connection that breaks before its upgrade is dropped', async (t) => {
+  const { sockets } = await openSockets(t)
+  const raw = new PassThrough()
+  const request = fakeRequest({ method: 'GET', url: '/ws', headers: { host: 'localhost', upgrade: 'websocket' } })
+  sockets.upgrade(request, raw, Buffer.alloc(0))
+  raw.emit('error', new Error('reset'))
+  assert.ok(raw.destroyed)
+  await rest()
 })

@@ -3,11 +3,10 @@ import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { createFakeActivityLogs } from '../../../../test/fakes/platform/fake-activity.ts'
 import { secretOf, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
-import { bearerOptions, connectSocket, type SocketClient } from '../../../../test/harness/clients/socket-client.ts'
+import { bearerOptions, connectSocket } from '../../../../test/harness/clients/socket-client.ts'
 import { openDoor } from '../../../../test/harness/open-door.ts'
 import { waitUntil } from '../../../../test/harness/wait.ts'
 import { SSE_LIMITS, type SseLimits } from '../server/sse.ts'
-import { SOCKETS_PER_TOKEN_MAX } from './sockets.ts'
 
 const OTHER_ID = 'ws_01M7FPH65GBDK8DY0646KAE699'
 
@@ -226,22 +225,6 @@ test('a client that also offers HTTP/2 is answered as usual, and an upgrade on a
   assert.equal(await refusedWith(connectSocket(`${url}/elsewhere`, bearerOptions(secretOf('admin')))), 404)
 })
 
-test('PL-9 a token has a limited number of sockets, and closing one makes room', async (t) => {
-  const { listen } = await openSockets(t)
-  const mine: SocketClient[] = []
-  for (let count = 0; count < SOCKETS_PER_TOKEN_MAX; count++) mine.push(await listen())
-  assert.equal(await refusedWith(listen()), 429)
-  await listen(bearerOptions(secretOf('viewer')))
-  mine[0]?.socket.close()
-  await mine[0]?.closed
-  await waitUntil(() =>
-    listen().then(
-      () => true,
-      () => false,
-    ),
-  )
-})
-
 test('RE-3 a client that does not read costs one page, is disconnected, and misses nothing after it reconnects', async (t) => {
   const { logs, listen } = await openSockets(t, { unsentMs: 300 })
   const rows = 400
@@ -263,26 +246,4 @@ test('RE-3 a client that does not read costs one page, is disconnected, and miss
     all,
     Array.from({ length: rows }, (_, index) => index + 1),
   )
-})
-
-test('PL-7 a client that answers pings stays, one that does not is disconnected', async (t) => {
-  const { listen } = await openSockets(t, { keepAliveMs: 50 })
-  const alive = await listen()
-  const dead = await listen({ ...bearerOptions(secretOf('admin')), autoPong: false })
-  let pings = 0
-  alive.socket.on('ping', () => pings++)
-  assert.equal(await dead.closed, 1006)
-  await waitUntil(() => pings > 3)
-  assert.equal(alive.socket.readyState, alive.socket.OPEN)
-})
-
-test('closing the door closes its sockets, and does not wait for a client that does not answer', async (t) => {
-  const { door, listen } = await openSockets(t)
-  const answering = await listen()
-  const silent = await listen()
-  silent.socket.pause()
-  await door.close()
-  assert.equal(await answering.closed, 1001)
-  silent.socket.resume()
-  await silent.closed
 })
