@@ -155,9 +155,11 @@ const noticePart = (notice: string, before: readonly Part[] = []): Part => ({
   text: before.length === 0 ? notice : `\n\n${notice}`,
 })
 
-/** The answer as one message, for a chat, which has no artifacts. */
+/** The answer as one message, for a chat, which has no artifacts. A text of the answer says all; its files come with it. */
 function wholeAnswer({ parts, artifacts, said, notice }: Done): readonly Part[] {
-  const answer = parts.length > 0 ? parts : [...artifacts.flatMap((each) => each.parts), ...(said?.parts ?? [])]
+  const made = artifacts.flatMap((each) => each.parts)
+  const files = made.filter(({ raw, url }) => raw !== undefined || url !== undefined)
+  const answer = parts.length > 0 ? [...parts, ...files] : [...made, ...(said?.parts ?? [])]
   return notice === undefined ? answer : [...answer, noticePart(notice, answer)]
 }
 

@@ -48,6 +48,23 @@ export function deliveryTests(harness: InboxHarness): void {
     assert.equal(await all.take(door), undefined)
   })
 
+  test('GW-2 the files of an answer are delivered with its text', async () => {
+    const door = newDoor()
+    const id = await harness.workspace()
+    await harness.local.reception.admit({ ...letterTo(id), replyTo: { door, channel: 'general' } })
+    const file = { raw: 'aGk=', filename: 'a.txt' }
+    const artifacts = [
+      { artifactId: 'a', parts: [file] },
+      { artifactId: 'b', parts: [{ text: 'a draft' }, { url: 'https://files.test/b' }] },
+    ]
+    await harness.withWorker(id, async (worker) => {
+      await harness.local.inbox.settle(await worker.lease(), { ...done('see the file'), artifacts } as Outcome)
+    })
+    const reply = await harness.local.deliveries.take(door)
+    assert.deepEqual(reply?.body.parts, [{ text: 'see the file' }, file, { url: 'https://files.test/b' }])
+    await harness.local.deliveries.finish(reply?.id ?? '', { type: 'sent' })
+  })
+
   test('IN-4 the reply of a replayed dead letter goes to the reply address of the message', async () => {
     const door = newDoor()
     const id = await harness.workspace()
