@@ -22,7 +22,7 @@ export interface Delivery {
   readonly taskId: string
   readonly channel: string
   readonly body: DeliveryBody
-  /** How many tries were made before this one. */
+  /** How many tries in a row failed before this one, without a part that arrived between them. */
   readonly tries: number
   /** The messages that it consists of, in order; absent before the first `take` with `split`. */
   readonly parts?: readonly DeliveryPart[]
@@ -41,15 +41,17 @@ export interface DeliveryPart {
 /** How a try ended. `unknown`: the message may have arrived, so only a person may decide to send it again. */
 export type DeliveryResult =
   | { readonly type: 'sent'; readonly receipt?: string }
-  /** `retryAfterMs`: the service said when to try again. */
   | { readonly type: 'failed'; readonly error: string; readonly final?: boolean; readonly retryAfterMs?: number }
+  /** No try at all: a limit of the service or of the door, or no connection. `retryAfterMs`: when the limit ends. */
+  | { readonly type: 'later'; readonly error: string; readonly retryAfterMs?: number }
   | { readonly type: 'unknown'; readonly error: string }
 
 /**
  * Contract: `take` returns the next due delivery of a door and commits it as `sending` first. Deliveries of a channel
  * come in order, one at a time. A delivery that is `sending` at start may have arrived: it becomes `unknown`, and the
  * platform never sends it again by itself. A delivery in parts is `unknown` only when one of them was being sent; a part
- * that was sent is never sent again.
+ * that was sent is never sent again. A delivery that fails is tried again for a day, however often; after a part that
+ * arrived, its waits begin anew.
  */
 export interface Deliveries {
   /**

@@ -8,6 +8,7 @@ import type { Written } from '../fakes/chat-service.ts'
 import { waitUntil } from '../harness/wait.ts'
 import { channelBudgetTests } from './channel/budgets.ts'
 import { channelFailureTests } from './channel/failures.ts'
+import { channelLimitTests } from './channel/limits.ts'
 import { ADA, type ChannelUnderTest, type ChatOptions, openChat } from './channel/open-chat.ts'
 import { channelPeopleTests } from './channel/people.ts'
 import { channelQuestionTests } from './channel/questions.ts'
@@ -112,6 +113,7 @@ export function channelContract(under: ChannelUnderTest): void {
     })
 
     channelFailureTests(under)
+    channelLimitTests(under)
     channelPeopleTests(under)
     channelQuestionTests(under)
     channelBudgetTests(under)

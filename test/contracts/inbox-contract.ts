@@ -12,6 +12,7 @@ import { delegationTests } from './inbox/delegate/delegations.ts'
 import { resultLetterTests } from './inbox/delegate/result-letters.ts'
 import { treeTests } from './inbox/delegate/trees.ts'
 import { deliveryTests } from './inbox/deliver/deliveries.ts'
+import { deliveryTriesTests } from './inbox/deliver/delivery-tries.ts'
 import { pushConfigTests } from './inbox/deliver/push-configs.ts'
 import { createInboxHarness } from './inbox/harness.ts'
 import { bridgeLeaseTests } from './inbox/lease/bridge-leases.ts'
@@ -63,6 +64,7 @@ export function inboxContract(underTest: StoreUnderTest): void {
     ruleTests(harness)
     needTests(harness)
     deliveryTests(harness)
+    deliveryTriesTests(harness)
     retentionTests(harness)
     noteTests(harness)
     pushConfigTests(harness)

@@ -25,6 +25,12 @@ export interface ChatService {
    * `no_answer`: it arrives, and the answer never comes.
    */
   failNextSend(fault: 'rate_limited' | 'server_error' | 'lost_answer' | 'no_answer'): void
+  /** From now on the service has its real limits, for each chat and for the bot, where a second of it takes so long. */
+  keepLimits(secondMs: number): void
+  /** How many calls with a new message the service took: an album is one call. */
+  sends(): number
+  /** How often the bot was told to wait because of these limits. */
+  refusals(): number
   /** The next read of a history fails, where the service has one that can fail. */
   failNextHistory?(): void
   /** Ends the connections of the bot, as a broken network does. */

@@ -4,6 +4,7 @@ import { createServer, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 import type { Author, IncomingMessage, Place } from '../../src/doors/chat/channel.ts'
 import type { ChatService, Said, Written } from './chat-service.ts'
+import { type CallWindow, createCallCounts } from './windows.ts'
 
 export interface LineServiceOptions {
   /** Keeps no unconfirmed message: the platform must read the history. */
@@ -56,8 +57,16 @@ export async function startLineService({
     for (const message of unconfirmed.values()) write({ type: 'message', message })
   }
 
+  const counts = createCallCounts()
+  let limit: CallWindow | undefined
+  let refusals = 0
   const send = (line: Line, socket: Socket) => {
     const result = (value: object) => write({ type: 'result', n: line['n'], result: value })
+    const taken = limit && counts.take(String(line['place']), limit)
+    if (taken?.isOver) {
+      refusals += 1
+      return result({ type: 'failed', error: 'too many messages', retryAfterMs: taken.resetMs })
+    }
     const fault = faults.shift()
     if (fault === 'rate_limited') return result({ type: 'failed', error: 'too many messages', retryAfterMs: 50 })
     if (fault === 'server_error') return result({ type: 'failed', error: 'the service failed with 502' })
@@ -154,6 +163,11 @@ export async function startLineService({
     command: ({ place, author, name, argument = '' }) =>
       ask({ type: 'command', command: { place, author, name, argument } }),
     failNextSend: (fault) => void faults.push(fault),
+    keepLimits: (secondMs) => {
+      limit = { limit: 5, windowMs: 5 * secondMs }
+    },
+    refusals: () => refusals,
+    sends: () => written.length,
     dropConnections: () => bot?.destroy(),
     isConnected: () => bot !== undefined,
     typings: (place) => typings.get(place.id) ?? 0,

@@ -89,6 +89,8 @@ export interface Channel {
 export interface ChannelLimits {
   /** Characters of one rendered text. */
   readonly textCharactersMax: number
+  /** Characters of a rendered text that is sent together with files; default: as above. */
+  readonly captionCharactersMax?: number
   readonly uploadBytesMax: number
   readonly downloadBytesMax: number
   /** The time between two edits of one message. */
@@ -231,8 +233,10 @@ export type SendResult =
       readonly type: 'failed'
       /** One sentence without secrets. */
       readonly error: string
-      /** Of a 429. */
+      /** Of a 429, or of a limit that the library of the service keeps. The delivery waits, and that is no failure. */
       readonly retryAfterMs?: number
+      /** There is no connection: the request never left. That is no failure either. */
+      readonly isUnsent?: boolean
       /** No retry helps: the place is gone, or the bot may not write there. */
       readonly final?: boolean
     }

@@ -7,7 +7,7 @@ import type { Log } from '../../log.ts'
 import type { ReadStore } from '../../store/store.ts'
 import type { WorkspaceLifecycle, Workspaces } from '../../workspaces/workspace.ts'
 import type { WorkspaceLogs } from '../workspace-logs.ts'
-import type { Account, Channel, ChannelKind, ChatButton, Place } from './channel.ts'
+import type { Account, Channel, ChannelKind, ChatButton, MessageKey, Place, ReactionState } from './channel.ts'
 import type { Channels, StoredChannel } from './store/channels.ts'
 import type { ChatLog } from './store/chat-log.ts'
 import type { Pairings } from './store/pairings.ts'
@@ -41,10 +41,30 @@ export interface SessionContext extends ChatContext {
   readonly signal: AbortSignal
   /** Aborts some seconds later: a send that has begun may hear its answer. */
   readonly channelSignal: AbortSignal
-  /** Runs the sends of a place one after the other. */
-  readonly inPlace: <T>(place: string, work: () => Promise<T>) => Promise<T>
+  /** Runs the sends of a place one after the other, by their rank. */
+  readonly inPlace: InPlace
+  readonly signs: Signs
   /** Sends a short text of the door, best effort: it is not a delivery. The id of its message. */
   say(post: ShortPost): Promise<string | undefined>
+}
+
+/** The order in which the sends of a place go out. */
+export type SendRank = 'answer' | 'prompt' | 'progress'
+
+export type InPlace = <T>(place: string, rank: SendRank, work: () => Promise<T>) => Promise<T>
+
+/** Reactions and typing (`send/signs.ts`). */
+export interface Signs {
+  /**
+   * Shows the state of a message. A state that still waits is replaced by a newer one of the same message. Resolves when the
+   * last of them is shown, or the session ends.
+   */
+  react(message: MessageKey, state: ReactionState): Promise<void>
+  /** The answer to this message did not arrive: it is shown as failed, whatever its task says. */
+  undelivered(message: MessageKey): void
+  typing(place: string): void
+  /** True when the progress of a place may be shown now. */
+  mayShowProgress(): boolean
 }
 
 export interface ShortPost {
@@ -54,6 +74,8 @@ export interface ShortPost {
   readonly buttons?: readonly ChatButton[]
   /** As in `ChatPost`; for a text that may be sent again after a crash. */
   readonly nonce?: string
+  /** Default: `prompt`. */
+  readonly rank?: SendRank
 }
 
 /** The workspace that answers in a place: its own, that of its parent, else the default of the channel. */

@@ -12,8 +12,10 @@ import { createPrompts } from './prompts/prompts.ts'
 import { catchUpAll } from './receive/catch-up.ts'
 import { CHAT_COMMANDS, createCommands } from './receive/commands.ts'
 import { createReceiver, type Receiver } from './receive/receive.ts'
-import { keepDelivering } from './send/deliver.ts'
+import { isHeldBack, keepDelivering } from './send/deliver.ts'
 import { createFollower } from './send/follow.ts'
+import { createPlaceQueues } from './send/place-queues.ts'
+import { createSigns } from './send/signs.ts'
 import type { StoredChannel } from './store/channels.ts'
 
 export interface Session {
@@ -27,6 +29,8 @@ export interface Session {
 
 const SAY_TRIES = 3
 const SAY_RETRY_MS = 1000
+/** A short text that a limit or a missing connection holds back for longer is no longer of use. */
+const SAY_MS_MAX = 10 * 60_000
 /** When the session ends, a send that has begun may take this long. Its answer counts; without it the delivery is unknown. */
 const SENDING_MS_MAX = 5000
 
@@ -105,13 +109,13 @@ interface Connected {
 }
 
 function createSessionContext({ context, ...connected }: Connected) {
-  const inPlace = createKeyedQueue()
   const session: SessionContext = {
     ...context,
     ...connected,
-    inPlace,
+    inPlace: createPlaceQueues(),
+    signs: createSigns({ ...connected, clock: context.clock }),
     door: deliveryDoor(connected.stored.name),
-    say: (post) => inPlace(post.place, () => say(post, session)),
+    say: (post) => say(post, session),
   }
   const prompts = createPrompts(session)
   const follower = createFollower(session, prompts)
@@ -127,16 +131,21 @@ function withShownNames(message: IncomingMessage): IncomingMessage {
 }
 
 /** Tries again what surely did not arrive; gives up quietly, because nothing depends on these texts. */
-async function say({ markdown, ...post }: ShortPost, context: SessionContext): Promise<string | undefined> {
-  const { channel, clock, signal, log } = context
+async function say(
+  { markdown, rank = 'prompt', ...post }: ShortPost,
+  context: SessionContext,
+): Promise<string | undefined> {
+  const { channel, clock, signal, log, inPlace } = context
   const text = firstText(channel, markdown)
   if (text === undefined) return undefined
   const nonce = post.nonce ?? Math.random().toString(36).slice(2, 14)
-  for (let tries = 0; tries < SAY_TRIES && !signal.aborted; tries++) {
-    const result = await channel.send({ ...post, text, nonce }, signal)
+  const endMs = clock.monotonicMs() + SAY_MS_MAX
+  for (let tries = 0; tries < SAY_TRIES && !signal.aborted && clock.monotonicMs() < endMs; ) {
+    const result = await inPlace(post.place, rank, () => channel.send({ ...post, text, nonce }, signal))
     if (result.type === 'sent') return result.messageId
     log.debug({ channel: context.stored.name, result }, 'a short text was not sent')
     if (result.type === 'unknown' || result.final === true) return undefined
+    if (!isHeldBack(result)) tries += 1
     await sleep(clock, result.retryAfterMs ?? SAY_RETRY_MS, signal)
   }
   return undefined

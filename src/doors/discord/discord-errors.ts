@@ -55,7 +55,8 @@ export function discordOutcome(error: unknown): Exclude<SendResult, { type: 'sen
     return { type: 'failed', error: 'Discord asks to wait (rate limit).', retryAfterMs: Math.max(retryAfter, 0) }
   }
   if (typeof status !== 'number') {
-    if (wasNeverSent(error)) return { type: 'failed', error: `Discord cannot be reached (${networkCode(error)}).` }
+    if (wasNeverSent(error))
+      return { type: 'failed', error: `Discord cannot be reached (${networkCode(error)}).`, isUnsent: true }
     return { type: 'unknown', error: `The answer of Discord is missing (${networkCode(error) ?? 'timeout'}).` }
   }
   if (status >= 500) return { type: 'failed', error: `Discord failed with ${status}.` }

@@ -128,7 +128,7 @@ function createWire({ clock }: ChannelOptions): Wire {
       for (const end of [...waiting.values()]) end(undefined)
     },
     async send(line) {
-      if (wire.link === undefined) return { type: 'failed', error: 'the program is not connected' }
+      if (wire.link === undefined) return { type: 'failed', error: 'the program is not connected', isUnsent: true }
       return (await request(line))?.['result'] ?? { type: 'unknown', error: 'the connection ended before the answer' }
     },
     async ask(line) {

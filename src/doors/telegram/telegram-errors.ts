@@ -50,7 +50,8 @@ export function pollProblem(error: unknown): string {
 export function telegramOutcome(error: unknown): Exclude<SendResult, { type: 'sent' }> {
   const refusal = refusalOf(error)
   if (refusal === undefined) {
-    if (wasNeverSent(error)) return { type: 'failed', error: `Telegram cannot be reached (${networkCode(error)}).` }
+    if (wasNeverSent(error))
+      return { type: 'failed', error: `Telegram cannot be reached (${networkCode(error)}).`, isUnsent: true }
     if (isForeignAnswer(error))
       return { type: 'failed', error: 'A server before Telegram answered with an error page.' }
     return { type: 'unknown', error: `The answer of Telegram is missing (${networkCode(error) ?? 'timeout'}).` }

@@ -10,7 +10,7 @@ type FileOptions = ReturnType<typeof postOptions> & { readonly caption?: string 
 /** The service shrinks photos; a larger image is sent as a file. */
 const PHOTO_BYTES_MAX = 5 * 1024 * 1024
 const PHOTO_TYPES = ['image/png', 'image/jpeg']
-const CAPTION_CHARS_MAX = 1024
+export const CAPTION_CHARS_MAX = 1024
 /** A preview of the first link would be longer than most answers. */
 export const NO_PREVIEW = { link_preview_options: { is_disabled: true } }
 

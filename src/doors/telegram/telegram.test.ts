@@ -130,7 +130,7 @@ test('GW-6 Telegram: a send whose answer was lost is unknown; a refused connecti
   assert.deepEqual(gone, { type: 'failed', error: 'The chat no longer exists on Telegram.', final: true })
   await service.close()
   const refused = await channel.send(post, signal)
-  assert.deepEqual(refused, { type: 'failed', error: 'Telegram cannot be reached (ECONNREFUSED).' })
+  assert.deepEqual(refused, { type: 'failed', error: 'Telegram cannot be reached (ECONNREFUSED).', isUnsent: true })
 })
 
 test('GW-11 Telegram: files both ways, images as photos, several as an album', async (t) => {

@@ -10,7 +10,7 @@ import { abortSignal, apiRoot, createApi, getAccount, type TelegramLibrary } fro
 import { connectError, refusalOf, telegramOutcome } from './telegram-errors.ts'
 import { renderTelegram, TELEGRAM_TEXT_CHARS_MAX } from './telegram-html.ts'
 import { targetOf } from './telegram-messages.ts'
-import { NO_PREVIEW, sendPost } from './telegram-send.ts'
+import { CAPTION_CHARS_MAX, NO_PREVIEW, sendPost } from './telegram-send.ts'
 import { keepPolling } from './telegram-updates.ts'
 
 /** The service knows a fixed list of reactions. */
@@ -21,6 +21,7 @@ const REACTIONS = { seen: '👀', running: '✍', waiting: '🤔', done: '👍',
 
 const LIMITS: ChannelLimits = {
   textCharactersMax: TELEGRAM_TEXT_CHARS_MAX,
+  captionCharactersMax: CAPTION_CHARS_MAX,
   uploadBytesMax: 50 * 1024 * 1024,
   downloadBytesMax: 20 * 1024 * 1024,
   editMs: 3000,

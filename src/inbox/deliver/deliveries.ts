@@ -8,8 +8,12 @@ import { type Store, sql, statement, type Transaction, together } from '../../st
 import type { Deliveries, Delivery, DeliveryBody, DeliveryDecision, DeliveryPart, DeliveryResult } from '../delivery.ts'
 import { recordChange } from '../rows/log.ts'
 import type { DeliveryHints } from './delivery-hints.ts'
-import { isGivenUp, retryDelayMs } from './retry-schedule.ts'
+import { GIVE_UP_MS, retryDelayMs } from './retry-schedule.ts'
 
+/** A person waits for the answer: after an outage it arrives within this time. */
+const RETRY_MS_MAX = 5 * 60_000
+/** Without a connection, or without the time at which a limit ends. */
+const LATER_MS = 5000
 /** The oldest are listed, within the bytes of a page; later ones appear as these are resolved. */
 const LIST_MAX = 200
 
@@ -49,9 +53,8 @@ export function createDeliveries({ store, changed, host, hints }: DeliveriesOpti
     },
     async partSent(id, n, receipt) {
       const set = `state = 'sent', receipt = $3`
-      await store.write(() =>
-        sql(`update delivery_parts set ${set} where delivery_id = $1 and n = $2`, [id, n, receipt]),
-      )
+      const sent = statement(`update delivery_parts set ${set} where delivery_id = $1 and n = $2`, [id, n, receipt])
+      await store.write(() => together([sent, statement('update deliveries set tries = 1 where id = $1', [id])]))
     },
     async interrupted(door) {
       // The door sends nothing yet, so what is being sent was begun by a process that is gone.
@@ -219,12 +222,14 @@ function* finish(id: string, result: DeliveryResult): Transaction<TaskOfDelivery
     return row
   }
   yield* sql(`update delivery_parts set state = 'pending' where delivery_id = $1 and state = 'sending'`, [id])
-  const givenUp = result.final === true || isGivenUp(row.tries, row.age)
-  yield* sql('update deliveries set state = $2, error = $3, next_at = now_ms() + $4 where id = $1', [
+  const isTry = result.type === 'failed'
+  const givenUp = (isTry && result.final === true) || row.age >= GIVE_UP_MS
+  yield* sql('update deliveries set state = $2, error = $3, next_at = now_ms() + $4, tries = $5 where id = $1', [
     id,
     givenUp ? 'failed' : 'pending',
     result.error,
-    result.retryAfterMs ?? retryDelayMs(row.tries),
+    result.retryAfterMs ?? (isTry ? Math.min(retryDelayMs(row.tries), RETRY_MS_MAX) : LATER_MS),
+    isTry ? row.tries : row.tries - 1,
   ])
   if (!givenUp) return undefined
   yield* noteDelivery(row, { text: `the answer to ${row.door} could not be sent`, by: 'platform' })

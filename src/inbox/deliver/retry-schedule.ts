@@ -1,9 +1,9 @@
 /** When a push that failed is tried again: the delay doubles with each try, until the platform gives up. */
 import { backoffMs } from '../../backoff.ts'
 
-/** After this many tries, or this long, the platform gives up and shows the failure. */
+/** After this many calls of a webhook, or after this long, the platform gives up and shows the failure. */
 const TRIES_MAX = 10
-const GIVE_UP_MS = 24 * 3600_000
+export const GIVE_UP_MS = 24 * 3600_000
 const RETRY_MS = 2000
 const RETRY_MS_MAX = 3600_000
 

@@ -13,6 +13,7 @@ import {
   type DiscordFault,
   type DiscordRequest,
   type DiscordRestContext,
+  discordBuckets,
   type Interaction,
 } from './rest.ts'
 import { type DiscordChannel, type DiscordMessage, type DiscordUser, DiscordWorld, discordUser } from './world.ts'
@@ -51,7 +52,8 @@ export async function startDiscord(): Promise<FakeDiscord> {
     interactions,
     faults: [],
     requests: [],
-    bucket: undefined,
+    buckets: {},
+    refusals: 0,
     dispatch: gateway.dispatch,
   }
   const rest = createDiscordRest(context)
@@ -133,9 +135,14 @@ export async function startDiscord(): Promise<FakeDiscord> {
     fail: (method, path, fault) => void context.faults.push({ method, path, fault }),
     failNextSend: (fault) => void context.faults.push({ method: 'POST', path: /\/messages$/, fault: FAULTS[fault] }),
     failNextHistory: () => void context.faults.push({ method: 'GET', path: /\/messages$/, fault: { status: 502 } }),
-    limitMessages: (bucket) => {
-      context.bucket = bucket
+    limitMessages: (messages) => {
+      context.buckets = { messages }
     },
+    keepLimits: (secondMs) => {
+      context.buckets = discordBuckets(secondMs)
+    },
+    refusals: () => context.refusals,
+    sends: () => world.messages.filter(({ author }) => author.id === world.bot.id).length,
     dropConnections: gateway.drop,
     isConnected: gateway.isConnected,
     typings: (place) => world.typings.filter((id) => id === place.id).length,

@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
+import { type CallCounts, type CallWindow, createCallCounts } from '../windows.ts'
 import { type DiscordMessage, type DiscordWorld, discordUser } from './world.ts'
 
 const CONTENT_CHARS_MAX = 2000
@@ -47,9 +48,23 @@ export interface DiscordRestContext {
   readonly interactions: Map<string, Interaction>
   readonly faults: { readonly path: RegExp; readonly method: string; readonly fault: DiscordFault }[]
   readonly requests: DiscordRequest[]
-  /** Messages that a channel accepts in a time window; more get a 429 with the headers of the bucket. */
-  bucket: { readonly limit: number; readonly windowMs: number } | undefined
+  /** Calls that a channel accepts in a time window, by the kind of the call; more get a 429 with the headers of the bucket. */
+  buckets: Partial<Record<DiscordBucket, CallWindow>>
+  /** How often the bot was told to wait. */
+  refusals: number
 }
+
+/** `all`: every call of the bot. */
+export type DiscordBucket = 'messages' | 'edits' | 'reactions' | 'typing' | 'all'
+
+/** The limits of the service, where a second of it takes so long. */
+export const discordBuckets = (secondMs: number): Record<DiscordBucket, CallWindow> => ({
+  messages: { limit: 5, windowMs: 5 * secondMs },
+  edits: { limit: 5, windowMs: 5 * secondMs },
+  reactions: { limit: 1, windowMs: 0.25 * secondMs },
+  typing: { limit: 5, windowMs: 5 * secondMs },
+  all: { limit: 50, windowMs: secondMs },
+})
 
 interface Answer {
   readonly status: number
@@ -92,7 +107,7 @@ const UNKNOWN_MESSAGE = refusal(404, 10008, 'Unknown Message')
 const found = (body: unknown, missing: Answer): Answer => (body === undefined ? missing : ok(body))
 
 export function createDiscordRest(context: DiscordRestContext) {
-  const buckets = new Map<string, number[]>()
+  const counts = createCallCounts()
   return async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
     const request = await readRequest(incoming)
     const url = new URL(incoming.url ?? '/', 'http://fake')
@@ -107,7 +122,7 @@ export function createDiscordRest(context: DiscordRestContext) {
     if (fault === 'lost_request') return void incoming.socket.destroy()
     if (typeof fault === 'object' && 'status' in fault) return sendAnswer(response, refusal(fault.status, 0, 'fault'))
     if (typeof fault === 'object') return sendRateLimit(response, fault)
-    if (isOverBucket(request, context, { buckets, response })) return
+    if (isOverLimit(request, context, { counts, response })) return
     const answer = route(request, context)
     if (fault === 'lost_answer') return void incoming.socket.destroy()
     if (fault === 'no_answer') return
@@ -155,23 +170,42 @@ function takeFault({ faults }: DiscordRestContext, { method, path }: DiscordRequ
   return index === -1 ? undefined : faults.splice(index, 1)[0]?.fault
 }
 
-function isOverBucket(
+const BUCKETS: readonly (readonly [DiscordBucket, method: RegExp, path: RegExp])[] = [
+  ['messages', /POST/, /^(\/channels\/\d+)\/messages$/],
+  ['edits', /PATCH/, /^(\/channels\/\d+)\/messages\/\d+$/],
+  ['reactions', /PUT|DELETE/, /^(\/channels\/\d+)\/messages\/\d+\/reactions\//],
+  ['typing', /POST/, /^(\/channels\/\d+)\/typing$/],
+]
+
+function isOverLimit(
   { method, path }: DiscordRequest,
-  { bucket }: DiscordRestContext,
-  { buckets, response }: { buckets: Map<string, number[]>; response: ServerResponse },
+  context: DiscordRestContext,
+  { counts, response }: { counts: CallCounts; response: ServerResponse },
 ): boolean {
-  if (bucket === undefined || method !== 'POST' || !path.endsWith('/messages')) return false
-  const nowMs = Date.now()
-  const times = (buckets.get(path) ?? []).filter((time) => time > nowMs - bucket.windowMs)
-  const resetAfterMs = bucket.windowMs - (nowMs - (times[0] ?? nowMs))
-  response.setHeader('X-RateLimit-Bucket', 'fake-bucket')
-  response.setHeader('X-RateLimit-Limit', bucket.limit)
-  response.setHeader('X-RateLimit-Remaining', Math.max(bucket.limit - times.length - 1, 0))
-  response.setHeader('X-RateLimit-Reset-After', resetAfterMs / 1000)
-  const isOver = times.length >= bucket.limit
-  if (isOver) sendRateLimit(response, { retryAfterMs: resetAfterMs })
-  else buckets.set(path, [...times, nowMs])
-  return isOver
+  const { all } = context.buckets
+  // The callbacks and webhooks of an interaction do not count.
+  const ofBot = all && !/^\/(interactions|webhooks)\//.test(path) ? counts.take('all', all) : undefined
+  if (ofBot?.isOver) return refuse(context, response, { retryAfterMs: ofBot.resetMs, isGlobal: true })
+  const bucket = BUCKETS.find(([, methods, paths]) => methods.test(method) && paths.test(path))
+  const window = bucket && context.buckets[bucket[0]]
+  if (bucket === undefined || window === undefined) return false
+  const [kind, , ofPath] = bucket
+  const { isOver, left, resetMs } = counts.take(`${kind} ${ofPath.exec(path)?.[1]}`, window)
+  response.setHeader('X-RateLimit-Bucket', `bucket-${kind}`)
+  response.setHeader('X-RateLimit-Limit', window.limit)
+  response.setHeader('X-RateLimit-Remaining', left)
+  response.setHeader('X-RateLimit-Reset-After', resetMs / 1000)
+  return isOver && refuse(context, response, { retryAfterMs: resetMs })
+}
+
+function refuse(
+  context: DiscordRestContext,
+  response: ServerResponse,
+  limit: { readonly retryAfterMs: number; readonly isGlobal?: boolean },
+): true {
+  context.refusals += 1
+  sendRateLimit(response, limit)
+  return true
 }
 
 function sendRateLimit(

@@ -9,6 +9,7 @@ import { buffer } from 'node:stream/consumers'
 import type { Author, Place } from '../../../src/doors/chat/channel.ts'
 import { waitUntil } from '../../harness/wait.ts'
 import type { ChatService, Said, Written } from '../chat-service.ts'
+import { type CallCounts, createCallCounts } from '../windows.ts'
 import {
   BotApiError,
   type Parameters,
@@ -60,6 +61,9 @@ export async function startTelegram(): Promise<FakeTelegram> {
   const calls: { method: string; parameters: Parameters }[] = []
   const faults: { method: RegExp; fault: TelegramFault }[] = []
   const polls = createUpdates()
+  const counts = createCallCounts()
+  let secondMs: number | undefined
+  let refusals = 0
   const server = createServer((request, response) => {
     handle(request, response).catch(() => response.destroy())
   })
@@ -75,6 +79,11 @@ export async function startTelegram(): Promise<FakeTelegram> {
     if (fault === 'html_502') return response.writeHead(502).end('<html>502 Bad Gateway</html>')
     if (typeof fault === 'object') return sendError(response, toError(fault))
     if (rest === 'getUpdates') return polls.poll(parameters, response)
+    const waitMs = secondMs === undefined ? 0 : limitOf(rest, parameters, { counts, secondMs })
+    if (waitMs > 0) {
+      refusals += 1
+      return sendError(response, toError({ retryAfterS: waitMs / 1000 }))
+    }
     try {
       const result = world.call(rest, parameters, files)
       if (fault === 'lost_answer') return request.socket.destroy()
@@ -125,6 +134,11 @@ export async function startTelegram(): Promise<FakeTelegram> {
     },
     fail: (method, fault) => void faults.push({ method: new RegExp(`^${method}$`), fault }),
     failNextSend: (fault) => void faults.push({ method: /^send(Message|Document|Photo)$/, fault: FAULTS[fault] }),
+    keepLimits: (ms) => {
+      secondMs = ms
+    },
+    refusals: () => refusals,
+    sends: () => calls.filter(({ method }) => /^send(Message|Document|Photo|MediaGroup)$/.test(method)).length,
     pollElsewhere: polls.conflict,
     addUpdate: (update) => polls.add(update),
     unconfirmed: () => polls.pending.map(({ update_id }) => update_id),
@@ -144,6 +158,28 @@ const FAULTS = {
   lost_answer: 'lost_answer',
   no_answer: 'no_answer',
 } as const satisfies Record<string, TelegramFault>
+
+const LIMITED_METHODS = /^(send|edit|setMessageReaction)/
+const POSTS = /^(send(Message|Document|Photo|MediaGroup)|editMessageText)$/
+
+/**
+ * How long the bot must wait for this call: 30 calls a second in all, 20 messages a minute in a group, and one a second in a
+ * direct chat, with short bursts. Edits count as messages.
+ */
+function limitOf(
+  method: string,
+  parameters: Parameters,
+  { counts, secondMs }: { readonly counts: CallCounts; readonly secondMs: number },
+): number {
+  if (!LIMITED_METHODS.test(method)) return 0
+  const ofBot = counts.take('all', { limit: 30, windowMs: secondMs })
+  if (ofBot.isOver) return ofBot.resetMs
+  if (!POSTS.test(method)) return 0
+  const chat = String(parameters['chat_id'])
+  const window = chat.startsWith('-') ? { limit: 20, windowMs: 60 * secondMs } : { limit: 10, windowMs: 10 * secondMs }
+  const ofChat = counts.take(chat, window)
+  return ofChat.isOver ? ofChat.resetMs : 0
+}
 
 /** The queue of updates and the one call that waits for them. */
 function createUpdates() {

@@ -1,14 +1,13 @@
 /** What the chat channels share is in the channel contract. Here the clock stands still, so whatever needs a poll never comes. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { letterTo } from '../../../../test/fakes/letters.ts'
-import { manualClock } from '../../../../test/fakes/manual-clock.ts'
 import { openTestStore } from '../../../../test/harness/stores/sqlite-store.ts'
 import { waitUntil } from '../../../../test/harness/wait.ts'
 import { createLocalInbox } from '../../../inbox/local/local-inbox.ts'
 import { silentLog } from '../../../log.ts'
 import { keepSession } from '../../../workspaces/sessions.ts'
-import type { Channel, ChannelKind, ChatPost } from '../channel.ts'
+import type { Channel, ChannelKind, ChatPost, SendResult } from '../channel.ts'
 import { type ChatDoorOptions, createChatDoor } from '../chat.ts'
 import { deliveryDoor } from '../chat-context.ts'
 import { createChannels } from '../store/channels.ts'
@@ -17,8 +16,11 @@ import { createPairings } from '../store/pairings.ts'
 
 const LIMITS = { textCharactersMax: 100, uploadBytesMax: 0, downloadBytesMax: 0, editMs: 0, typingMs: 1000, nonceMs: 0 }
 
+/** A service that a test switches off: `fault` is the result of every send until then. */
 function recordingKind() {
   const sent: ChatPost[] = []
+  const tries = new Map<string, number>()
+  const service: { fault: SendResult | undefined } = { fault: undefined }
   let isConnected = false
   const channel = {
     limits: LIMITS,
@@ -27,29 +29,35 @@ function recordingKind() {
       return { id: 'bot', name: 'Bot' }
     },
     render: (markdown: string) => [markdown],
-    async send(post: ChatPost) {
+    async send(post: ChatPost): Promise<SendResult> {
+      tries.set(post.place, (tries.get(post.place) ?? 0) + 1)
+      if (service.fault !== undefined) return service.fault
       sent.push(post)
       return { type: 'sent', messageId: String(sent.length) }
     },
     close: async () => undefined,
   } as unknown as Channel
   const kind = { kind: 'fake', open: async () => channel } as unknown as ChannelKind
-  return { kind, sent, isConnected: () => isConnected }
+  return { kind, sent, tries, service, isConnected: () => isConnected }
 }
 
-test('GW-6 an answer that nobody follows is sent at once: the settle wakes the door, and the clock stands still', async (t) => {
-  const { store, addWorkspace } = openTestStore(t)
-  const [clock, log] = [manualClock(), silentLog]
+/** A chat door with one bot, and a worker that answers. Door and store are on the same clock, which stands still. */
+async function openDoor(t: TestContext) {
+  const closeStore: (() => unknown)[] = []
+  const { store, clock, addWorkspace } = openTestStore({
+    after: (close) => void closeStore.push(close as () => unknown),
+  })
+  const log = silentLog
   const keep = (...[key, token]: [Parameters<typeof keepSession>[1], string | undefined]) =>
     keepSession('host', key, token)
   const local = createLocalInbox({ store, clock, log, host: 'host', keepSession: keep })
   const stored = { channels: createChannels(store), pairings: createPairings(store), chatLog: createChatLog(store) }
   await stored.channels.add({ name: 'bot', kind: 'fake', token: 'secret', settings: {} })
-  const { kind, sent, isConnected } = recordingKind()
+  const recording = recordingKind()
   const door = createChatDoor({
     ...stored,
     deliveries: local.deliveries,
-    findKind: async () => kind,
+    findKind: async () => recording.kind,
     holder: 'host.1',
     clock,
     log,
@@ -57,31 +65,74 @@ test('GW-6 an answer that nobody follows is sent at once: the settle wakes the d
   const workspaceId = await addWorkspace({ hosted: 0 })
   const stop = new AbortController()
   const worker = local.inbox.leases({ id: 'host.1', workspaces: [workspaceId] }, stop.signal)[Symbol.asyncIterator]()
-  try {
-    await door.start()
-    await waitUntil(isConnected, 'the bot is connected')
-    const directive = worker.next()
-    await local.reception.admit({
-      ...letterTo(workspaceId),
-      replyTo: { door: deliveryDoor('bot'), channel: 'general' },
-    })
-    const { value } = await directive
-    assert.ok(value?.type === 'lease')
-    await local.inbox.settle(value.lease, {
-      type: 'done',
-      finality: 'completed',
-      parts: [{ text: 'the answer' }],
-      artifacts: [],
-    })
-    await waitUntil(() => sent.length > 0, 'the answer is sent')
-  } finally {
+  t.after(async () => {
     stop.abort()
     await worker.return?.()
     await door.close()
     local.close()
+    for (const close of closeStore) await close()
+  })
+  await door.start()
+  await waitUntil(recording.isConnected, 'the bot is connected')
+  return {
+    ...recording,
+    clock,
+    deliveries: local.deliveries,
+    async answer(place: string, text: string) {
+      const directive = worker.next()
+      await local.reception.admit({ ...letterTo(workspaceId), replyTo: { door: deliveryDoor('bot'), channel: place } })
+      const { value } = await directive
+      assert.ok(value?.type === 'lease')
+      const outcome = { type: 'done', finality: 'completed', parts: [{ text }], artifacts: [] } as const
+      await local.inbox.settle(value.lease, outcome)
+    },
+    /** Moves the clock in steps until the condition holds. The door works between two steps. */
+    async passUntil(condition: () => boolean) {
+      const startMs = clock.nowMs()
+      while (!condition()) {
+        clock.advance(5000)
+        for (let turn = 0; turn < 8; turn++) await clock.settle()
+      }
+      return clock.nowMs() - startMs
+    },
   }
+}
+
+test('GW-6 an answer that nobody follows is sent at once: the settle wakes the door, and the clock stands still', async (t) => {
+  const { answer, sent } = await openDoor(t)
+  await answer('general', 'the answer')
+  await waitUntil(() => sent.length > 0, 'the answer is sent')
   assert.deepEqual(
     sent.map(({ place, text }) => [place, text]),
     [['general', 'the answer']],
   )
 })
+
+const OUTAGES: readonly (readonly [string, SendResult])[] = [
+  ['without a connection', { type: 'failed', error: 'Discord cannot be reached.', isUnsent: true }],
+  ['of 502s', { type: 'failed', error: 'Discord failed with 502.' }],
+  ['of limits', { type: 'failed', error: 'Discord asks to wait.', retryAfterMs: 1000 }],
+]
+const OUTAGE_MS = 25 * 60_000
+
+for (const [title, fault] of OUTAGES)
+  test(`GW-13 an outage of 25 minutes ${title}: the 50 answers that wait are sent after it, once, in order`, async (t) => {
+    const { answer, sent, tries, service, clock, deliveries, passUntil } = await openDoor(t)
+    service.fault = fault
+    const places = Array.from({ length: 5 }, (_, n) => `place ${n}`)
+    for (let n = 0; n < 10; n++) for (const place of places) await answer(place, `answer ${n}`)
+    const endMs = clock.nowMs() + OUTAGE_MS
+    const isTriedOften = () => places.every((place) => (tries.get(place) ?? 0) > 10)
+    await passUntil(() => clock.nowMs() >= endMs && isTriedOften())
+    assert.equal(sent.length, 0)
+    service.fault = undefined
+    await passUntil(() => sent.length >= 50)
+    for (const place of places) {
+      const texts = sent.flatMap((post) => (post.place === place ? [post.text] : []))
+      assert.deepEqual(
+        texts,
+        Array.from({ length: 10 }, (_, n) => `answer ${n}`),
+      )
+    }
+    assert.deepEqual(await deliveries.needingDecision(), [])
+  })

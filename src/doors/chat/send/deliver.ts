@@ -6,8 +6,8 @@ import { createHash } from 'node:crypto'
 import { toMoleculeError } from '../../../errors.ts'
 import type { Delivery, DeliveryBody, DeliveryPart, DeliveryResult } from '../../../inbox/delivery.ts'
 import type { Part } from '../../../protocol/a2a.ts'
-import type { WakeUp } from '../../../wait.ts'
-import type { Channel, ChatPostFile, SendResult } from '../channel.ts'
+import { sleep, type WakeUp } from '../../../wait.ts'
+import type { Channel, ChatPost, ChatPostFile, SendResult } from '../channel.ts'
 import { firstText, type SessionContext } from '../chat-context.ts'
 import { toChatResult } from './chat-result.ts'
 
@@ -16,15 +16,26 @@ const TEXT_PARTS_MAX = 8
 /** So is an answer with more characters, whatever a channel says that fits into a message. It is not rendered whole. */
 const TEXT_CHARACTERS_MAX = 64 * 1024
 const WHOLE_ANSWER_NAME = 'answer.md'
+/** Of files that were not sent, in one sentence. */
+const NAMES_CHARACTERS_MAX = 300
+/** Files of an answer, and of one message of it. */
 const FILES_MAX = 10
 /** The service answered nothing; it drops a second copy, so the part is sent again after this time. */
 const RESEND_MS = 1000
 
-/** One message of a delivery: a text, a file of the answer by the index of its part, or the whole answer as a file. */
-type PartContent = { readonly text: string } | { readonly file: number } | { readonly wholeAnswer: string }
+/**
+ * One message of a delivery: a text with files of the answer by the indexes of their parts, or the whole answer as a file.
+ * `file`: a file alone, in rows of earlier versions.
+ */
+type PartContent =
+  | { readonly text: string; readonly files?: readonly number[] }
+  | { readonly file: number }
+  | { readonly wholeAnswer: string }
 
 /** The inbox says when there is a delivery. A hint of another process may be lost: then it is noticed within this time. */
 const LOOK_MS = 5000
+/** The messages that may have arrived are looked for at once, so that no chat waits long for those of another one. */
+const FIND_MS_MAX = 5000
 /** The store could not be read, or another process is just looking at the next delivery. */
 const AGAIN_MS = 1000
 
@@ -72,35 +83,64 @@ export async function keepDelivering(context: SessionContext, receiver: HeldMess
 
 /** After a crash: a part that was being sent is looked for, or sent again where the service drops a second copy. */
 async function settleInterrupted(context: SessionContext): Promise<void> {
-  const { deliveries, channel } = context
-  for (const delivery of await deliveries.interrupted(context.door)) {
+  const { deliveries, channel, clock, signal } = context
+  const found = (await deliveries.interrupted(context.door)).map(async (delivery) => {
     const part = delivery.parts?.find(({ state }) => state === 'sending')
-    if (part === undefined) continue
-    if ((part.triedAgoMs ?? 0) < channel.limits.nonceMs) await deliveries.resume(delivery.id)
-    else {
-      const found = await findPart(delivery, part, context)
-      if (found !== undefined) await deliveries.resume(delivery.id, found)
-    }
-  }
+    if (part === undefined) return
+    if ((part.triedAgoMs ?? 0) < channel.limits.nonceMs) return await deliveries.resume(delivery.id)
+    const messageId = await findPart(delivery, part, context)
+    if (messageId !== undefined) await deliveries.resume(delivery.id, messageId)
+  })
+  await Promise.race([Promise.all(found), sleep(clock, FIND_MS_MAX, signal)])
 }
 
 async function deliver(delivery: Delivery, context: SessionContext): Promise<void> {
-  const { deliveries, channel, inPlace, signal, channelSignal } = context
+  const { deliveries, signal } = context
   let receipt: string | undefined
   for (const part of delivery.parts ?? []) {
     if (part.state === 'sent') continue
     // Nothing was sent yet of this part: after a restart it goes on here.
     if (signal.aborted)
-      return await deliveries.finish(delivery.id, { type: 'failed', error: 'the platform stops', retryAfterMs: 0 })
+      return await deliveries.finish(delivery.id, { type: 'later', error: 'the platform stops', retryAfterMs: 0 })
     const post = await toPost(delivery, part, context)
     await deliveries.beginPart(delivery.id, part.n)
-    const result = await inPlace(delivery.channel, () => channel.send(post, channelSignal))
+    const result = await send(post, context)
     const failed = await judge(result, { delivery, part }, context)
-    if (failed !== undefined) return await deliveries.finish(delivery.id, failed)
+    if (failed !== undefined) {
+      if (failed.type === 'unknown' || (failed.type === 'failed' && failed.final))
+        await showUndelivered(delivery, context)
+      return await deliveries.finish(delivery.id, failed)
+    }
     receipt = result.type === 'sent' ? result.messageId : receipt
   }
   await deliveries.finish(delivery.id, { type: 'sent', ...(receipt !== undefined && { receipt }) })
 }
+
+/** A place that takes no files gets the text, and a sentence in place of the files. */
+async function send(post: ChatPost, { channel, inPlace, channelSignal }: SessionContext): Promise<SendResult> {
+  const sendOnce = (once: ChatPost) => inPlace(post.place, 'answer', () => channel.send(once, channelSignal))
+  const result = await sendOnce(post)
+  if (result.type !== 'failed' || result.final !== true || post.files === undefined) return result
+  const { files, ...bare } = post
+  const names = files.map(({ name }) => name).join(', ')
+  const note = firstText(
+    channel,
+    `(Not sent, because this chat does not take files: ${names.slice(0, NAMES_CHARACTERS_MAX)})`,
+  )
+  const text = [bare.text, note ?? ''].filter((one) => one !== '').join('\n\n')
+  const second = await sendOnce({ ...bare, text: text.length <= channel.limits.textCharactersMax ? text : bare.text })
+  return second.type === 'failed' && second.final === true ? result : second
+}
+
+/** The reaction tells the truth: the agent is done, but the person has no answer. */
+async function showUndelivered({ taskId, channel: place }: Delivery, context: SessionContext): Promise<void> {
+  const asked = (await context.chatLog.ofTask(taskId)).findLast((message) => message.place === place)
+  if (asked !== undefined) context.signs.undelivered(asked)
+}
+
+/** A limit or a missing connection says nothing about the message. */
+export const isHeldBack = ({ retryAfterMs, isUnsent }: SendResult & { type: 'failed' }): boolean =>
+  retryAfterMs !== undefined || isUnsent === true
 
 /** Undefined when the part has arrived. */
 async function judge(
@@ -109,7 +149,10 @@ async function judge(
   context: SessionContext,
 ): Promise<DeliveryResult | undefined> {
   const { deliveries, channel } = context
-  if (result.type === 'failed') return result
+  if (result.type === 'failed') {
+    const { error, retryAfterMs } = result
+    return isHeldBack(result) ? { type: 'later', error, ...(retryAfterMs !== undefined && { retryAfterMs }) } : result
+  }
   if (result.type === 'unknown' && (part.triedAgoMs ?? 0) < channel.limits.nonceMs)
     return { type: 'failed', error: result.error, retryAfterMs: RESEND_MS }
   const messageId = result.type === 'sent' ? result.messageId : await findPart(delivery, part, context)
@@ -135,9 +178,11 @@ async function toPost({ id, channel: place, taskId, body }: Delivery, part: Deli
   const nonce = createHash('sha256').update(`${id}.${part.n}`).digest('hex').slice(0, 24)
   const asked = part.n === 0 ? (await context.chatLog.ofTask(taskId)).at(-1) : undefined
   const reply = asked === undefined ? {} : { replyTo: asked.messageId }
-  if ('text' in content) return { place, text: content.text, nonce, ...reply }
-  const file = 'file' in content ? toFile(body.parts?.[content.file]) : wholeAnswer(content.wholeAnswer)
-  return { place, text: '', nonce, ...reply, files: [file] }
+  const file = (index: number) => toFile(body.parts?.[index])
+  if ('text' in content)
+    return { place, text: content.text, nonce, ...reply, ...(content.files && { files: content.files.map(file) }) }
+  const alone = 'file' in content ? file(content.file) : wholeAnswer(content.wholeAnswer)
+  return { place, text: '', nonce, ...reply, files: [alone] }
 }
 
 const wholeAnswer = (text: string): ChatPostFile => ({
@@ -155,17 +200,59 @@ function toFile(part: Part = {}): ChatPostFile {
 function splitAnswer(body: DeliveryBody, { channel }: SessionContext): string[] {
   const result = toChatResult(body, '')
   const answer = result.error === undefined ? (result.responseText ?? '') : `⚠️ ${result.error}`
-  const parts = body.parts ?? []
-  const files = parts.flatMap(({ raw }, index) => (raw === undefined ? [] : [{ index, bytes: raw.length * 0.75 }]))
-  const sendable = files.filter(({ bytes }) => bytes <= channel.limits.uploadBytesMax).slice(0, FILES_MAX)
-  const left = files.length - sendable.length
-  const note =
-    left === 0 ? '' : `\n\n(${left} ${left === 1 ? 'file is' : 'files are'} too large or too many for this chat.)`
-  const shown = textContents(answer, note, channel)
-  const all = [...shown, ...sendable.map(({ index }) => ({ file: index }))]
+  const files = (body.parts ?? []).flatMap(({ raw }, index) =>
+    raw === undefined ? [] : [{ index, bytes: Buffer.byteLength(raw, 'base64') }],
+  )
+  const filled = files.filter(({ bytes }) => bytes > 0)
+  const sendable = filled.filter(({ bytes }) => bytes <= channel.limits.uploadBytesMax).slice(0, FILES_MAX)
+  const notes = [
+    fileNote(filled.length - sendable.length, 'too large or too many for this chat'),
+    fileNote(files.length - filled.length, 'empty'),
+  ]
+  const shown = textContents(answer, notes.join(''), channel)
+  const all = withFiles(shown, sendable, channel)
   return (all.length > 0 ? all : [{ text: channel.render('(The agent gave an empty answer.)')[0] ?? '' }]).map(
     (content) => JSON.stringify(content),
   )
+}
+
+const fileNote = (count: number, what: string): string =>
+  count === 0 ? '' : `\n\n(${count} ${count === 1 ? 'file is' : 'files are'} ${what}.)`
+
+interface SendableFile {
+  readonly index: number
+  readonly bytes: number
+}
+
+/** Files go together, and with the last text where they fit: every message counts towards the limits of the service. */
+function withFiles(
+  texts: readonly PartContent[],
+  files: readonly SendableFile[],
+  { limits }: Pick<Channel, 'limits'>,
+): PartContent[] {
+  const [first, ...groups] = groupsOf(files, limits.uploadBytesMax)
+  const last = texts.at(-1)
+  if (first === undefined) return [...texts]
+  const { captionCharactersMax = limits.textCharactersMax } = limits
+  const others = groups.map((group) => ({ text: '', files: group }))
+  if (last === undefined || !('text' in last) || last.text.length > captionCharactersMax)
+    return [...texts, { text: '', files: first }, ...others]
+  return [...texts.slice(0, -1), { ...last, files: first }, ...others]
+}
+
+function groupsOf(files: readonly SendableFile[], bytesMax: number): number[][] {
+  const groups: number[][] = []
+  let bytesLeft = 0
+  for (const { index, bytes } of files) {
+    const group = groups.at(-1)
+    if (group !== undefined && bytes <= bytesLeft) group.push(index)
+    else {
+      groups.push([index])
+      bytesLeft = bytesMax
+    }
+    bytesLeft -= bytes
+  }
+  return groups
 }
 
 /** The messages of the answer; of a long one the first message, the whole as a file, and the note. */

@@ -21,7 +21,7 @@ test('GW-2 a task is followed again after the store failed for a moment', async 
       },
     },
     reception: { task: async () => ({ status: { state: 'TASK_STATE_COMPLETED' } }) },
-    channel: { react: async (_: unknown, state: ReactionState) => void reactions.push(state) },
+    signs: { react: async (_: unknown, state: ReactionState) => void reactions.push(state) },
     chatLog: {
       async close() {
         isClosed = true

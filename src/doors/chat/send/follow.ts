@@ -43,7 +43,7 @@ export function createFollower(context: SessionContext, prompts: Prompts): TaskF
     followed.add(key)
     const before = last.get(taskId)
     // An answer belongs to a task that is followed already. Two followers at once would show each question twice.
-    if (before !== undefined) void context.channel.react(message, 'seen')
+    if (before !== undefined) void context.signs.react(message, 'seen')
     const ended = Promise.resolve(before)
       .then(() => keepFollowing({ message, workspaceId, taskId }, context, prompts))
       .catch((error) => log.warn({ err: toMoleculeError(error), channel: stored.name }, 'a task cannot be followed'))
@@ -95,19 +95,24 @@ async function followTask(task: FollowedTask, context: SessionContext, prompts: 
   const { message, taskId, workspaceId } = task
   if (signal.aborted) return
   const show = createProgress(task, context)
+  /** After a stop the next start shows how the task ended. */
+  const close = async () => {
+    await show.shown()
+    if (!signal.aborted) await chatLog.close(message)
+  }
   try {
     const cursor = await logs.resolveCursor(workspaceId, undefined)
     const now = await reception.task(taskId, { historyLength: 0, artifacts: false })
     const update = async (state: TaskState, text: string, isReply: boolean) => {
       const isParked = state === 'TASK_STATE_WORKING' && text !== '' && (await prompts.tellBudget(message, text))
-      await show.state(state, isParked)
+      show.state(state, isParked)
       // After a restart an ask may be over whose prompt still has its buttons.
       if (state === 'TASK_STATE_AUTH_REQUIRED' && !isReply) await prompts.ask(message, workspaceId)
       else await prompts.expire(taskId)
     }
     const status = now?.status
     if (status !== undefined) await update(status.state, textOf(status.message?.parts), false)
-    if (status !== undefined && isFinal(status.state)) return await chatLog.close(message)
+    if (status !== undefined && isFinal(status.state)) return await close()
     for await (const row of logs.follow(workspaceId, cursor, signal)) {
       const { state, text, isReply, tools, hasBudgetAnswer } = readRow(row, taskId)
       show.tools(tools)
@@ -118,7 +123,7 @@ async function followTask(task: FollowedTask, context: SessionContext, prompts: 
         await context.say({ place: message.place, markdown: text, replyTo: message.messageId })
       if (isFinal(state) || isReply) break
     }
-    if (!signal.aborted) await chatLog.close(message)
+    await close()
   } finally {
     await show.end()
   }
@@ -150,7 +155,7 @@ const REACTIONS: Readonly<Record<TaskState, ReactionState>> = {
 
 /** Reaction, typing and the progress message of one task. */
 function createProgress({ message }: FollowedTask, context: SessionContext) {
-  const { channel, clock, chatLog, say, inPlace, signal } = context
+  const { channel, clock, chatLog, say, inPlace, signal, signs } = context
   const { place, messageId } = message
   const startMs = clock.monotonicMs()
   const tools: string[] = []
@@ -159,20 +164,22 @@ function createProgress({ message }: FollowedTask, context: SessionContext) {
   let cancelTyping = (): void => undefined
   let cancelProgress = (): void => undefined
   let editing: Promise<unknown> = Promise.resolve()
+  let reacted: Promise<unknown> = Promise.resolve()
   const type = () => {
-    void channel.typing(place)
+    signs.typing(place)
     cancelTyping = clock.after(channel.limits.typingMs * 0.8, type)
   }
   const edit = (markdown: string) =>
-    inPlace(place, async () => {
+    inPlace(place, 'progress', async () => {
       const text = firstText(channel, markdown)
       if (progressId !== undefined && text !== undefined)
         await channel.edit({ place, messageId: progressId, text }, signal)
     })
   const report = async () => {
+    if (!signs.mayShowProgress()) return
     const text = `Working for ${formatDuration(roundedMs())}${toolsText(tools)}`
     if (progressId !== undefined) return await edit(text)
-    progressId = await say({ place, markdown: text, replyTo: messageId })
+    progressId = await say({ place, markdown: text, replyTo: messageId, rank: 'progress' })
     if (progressId !== undefined) await chatLog.setProgress(message, progressId)
   }
   const roundedMs = () => Math.max(1, Math.round((clock.monotonicMs() - startMs) / 1000)) * 1000
@@ -191,16 +198,17 @@ function createProgress({ message }: FollowedTask, context: SessionContext) {
     cancelProgress()
   }
   return {
-    async state(state: TaskState, isParked = false) {
+    state(state: TaskState, isParked = false) {
       const reaction = isParked ? 'waiting' : REACTIONS[state]
       if (reaction === shown) return
       shown = reaction
       rest()
-      await channel.react({ place, messageId }, reaction)
+      reacted = signs.react({ place, messageId }, reaction)
       if (reaction !== 'running' || signal.aborted) return
       type()
       schedule(PROGRESS_AFTER_MS)
     },
+    shown: () => reacted,
     tools: (names: readonly string[]) => void tools.push(...names),
     async end() {
       rest()

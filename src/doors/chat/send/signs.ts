@@ -1,0 +1,92 @@
+/**
+ * Reactions and typing: they have a small share of what a service accepts, so that answers have the rest. Invariant: the
+ * caller never waits for a sign unless it asks to, and a place never waits for the signs of another one.
+ */
+import type { Clock } from '../../../clock.ts'
+import { sleep } from '../../../wait.ts'
+import type { Channel, MessageKey, ReactionState } from '../channel.ts'
+import type { Signs } from '../chat-context.ts'
+
+/** Services take 30 calls a second (Telegram) or 50 (Discord) of a bot. */
+const SIGNS_PER_SECOND = 10
+const PROGRESS_PER_SECOND = 5
+/** Messages whose answer did not arrive; beyond it the oldest is forgotten. */
+const UNDELIVERED_MAX = 1000
+
+export interface SignsOptions {
+  readonly channel: Pick<Channel, 'react' | 'typing'>
+  readonly clock: Clock
+  readonly signal: AbortSignal
+}
+
+export function createSigns({ channel, clock, signal }: SignsOptions): Signs {
+  const places = new Map<string, Map<string, ShownSign>>()
+  const undelivered = new Set<string>()
+  const typing = new Set<string>()
+  const signs = createAllowance(clock, SIGNS_PER_SECOND)
+  const progress = createAllowance(clock, PROGRESS_PER_SECOND)
+  const keyOf = ({ place, messageId }: MessageKey) => `${place} ${messageId}`
+  const showAll = async (place: string, waiting: Map<string, ShownSign>) => {
+    for (;;) {
+      while (!signal.aborted && !signs.take()) await sleep(clock, 1000 / SIGNS_PER_SECOND, signal)
+      const [first] = waiting
+      if (first === undefined) break
+      const [messageId, sign] = first
+      waiting.delete(messageId)
+      if (!signal.aborted) await channel.react({ place, messageId }, sign.state).catch(() => undefined)
+      sign.shown.resolve()
+    }
+    places.delete(place)
+  }
+  const react = ({ place, messageId }: MessageKey, given: ReactionState): Promise<void> => {
+    const state = given === 'done' && undelivered.has(keyOf({ place, messageId })) ? 'failed' : given
+    const known = places.get(place)
+    const waiting = known ?? new Map<string, ShownSign>()
+    const sign = waiting.get(messageId) ?? { state, shown: Promise.withResolvers<void>() }
+    sign.state = state
+    waiting.set(messageId, sign)
+    if (known === undefined) {
+      places.set(place, waiting)
+      void showAll(place, waiting)
+    }
+    return sign.shown.promise
+  }
+  return {
+    react,
+    undelivered(message) {
+      undelivered.add(keyOf(message))
+      if (undelivered.size > UNDELIVERED_MAX) undelivered.delete(undelivered.values().next().value ?? '')
+      void react(message, 'failed')
+    },
+    typing(place) {
+      if (typing.has(place) || !signs.take()) return
+      typing.add(place)
+      void channel
+        .typing(place)
+        .catch(() => undefined)
+        .finally(() => typing.delete(place))
+    },
+    mayShowProgress: progress.take,
+  }
+}
+
+interface ShownSign {
+  state: ReactionState
+  readonly shown: PromiseWithResolvers<void>
+}
+
+/** So many calls a second, and as many at once. */
+function createAllowance(clock: Pick<Clock, 'monotonicMs'>, perSecond: number): { take(): boolean } {
+  let left = perSecond
+  let atMs = clock.monotonicMs()
+  return {
+    take() {
+      const nowMs = clock.monotonicMs()
+      left = Math.min(perSecond, left + ((nowMs - atMs) * perSecond) / 1000)
+      atMs = nowMs
+      if (left < 1) return false
+      left -= 1
+      return true
+    },
+  }
+}

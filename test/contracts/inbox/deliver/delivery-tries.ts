@@ -1,0 +1,65 @@
+/** Deliveries that fail: what counts as a try, and when one is given up. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { letterTo } from '../../../fakes/letters.ts'
+import { done, type InboxHarness } from '../harness.ts'
+
+export function deliveryTriesTests(harness: InboxHarness): void {
+  let doors = 0
+  const newDoor = () => `tries-door-${++doors}`
+  const answered = async (door: string, channel: string, text: string) => {
+    const id = await harness.workspace()
+    await harness.local.reception.admit({ ...letterTo(id), replyTo: { door, channel } })
+    await harness.withWorker(id, async (worker) => {
+      await harness.local.inbox.settle(await worker.lease(), done(text))
+    })
+  }
+
+  test('GW-13 a delivery is given up by time: 30 failures, limits and missing connections leave it in the queue for a day', async () => {
+    const door = newDoor()
+    await answered(door, 'c', 'text')
+    const { deliveries: all } = harness.local
+    const goOn = () => harness.sql('update deliveries set next_at = 0 where door = $1', door)
+    let id = ''
+    for (let tries = 0; tries < 30; tries++) {
+      id = (await all.take(door))?.id ?? ''
+      await all.finish(id, { type: 'failed', error: 'it answers 502' })
+      await goOn()
+    }
+    assert.equal((await all.take(door))?.tries, 30)
+    await harness.sql('update deliveries set created_at = created_at - 86400000 where door = $1', door)
+    await all.finish(id, { type: 'later', error: 'slow down', retryAfterMs: 50 })
+    assert.deepEqual(
+      (await all.needingDecision()).flatMap((open) => (open.id === id ? [[open.state, open.error]] : [])),
+      [['failed', 'slow down']],
+    )
+    await all.resolve(id, 'dismiss', 'Ana')
+  })
+
+  test('GW-13 a limit and a missing connection are no tries, and a part that arrives makes the next wait short again', async () => {
+    const door = newDoor()
+    await answered(door, 'c', 'text')
+    const { deliveries: all } = harness.local
+    const take = async () => {
+      await harness.sql('update deliveries set next_at = 0 where door = $1', door)
+      return await all.take(door, () => ['one', 'two'])
+    }
+    const id = (await take())?.id ?? ''
+    for (let tries = 0; tries < 6; tries++) {
+      await all.finish(id, { type: 'failed', error: 'it answers 502' })
+      assert.equal((await take())?.tries, tries + 1)
+    }
+    for (const retryAfterMs of [60_000, undefined]) {
+      await all.finish(id, { type: 'later', error: 'not now', retryAfterMs })
+      assert.equal((await take())?.tries, 6)
+    }
+    await all.beginPart(id, 0)
+    await all.partSent(id, 0, 'r1')
+    await all.beginPart(id, 1)
+    await all.finish(id, { type: 'failed', error: 'it answers 502' })
+    const dueInMs = (await all.dueInMs(door)) ?? Number.NaN
+    assert.ok(dueInMs <= 2000, `the wait begins anew: ${dueInMs} ms`)
+    assert.equal((await take())?.tries, 1)
+    await all.finish(id, { type: 'sent' })
+  })
+}
