@@ -102,6 +102,7 @@ export const layerTable = {
         'src/workspaces/workspace-files.ts',
         'src/workspaces/registry.ts',
         'src/workspaces/presence.ts',
+        'src/workspaces/hide-secrets.ts',
         'src/workspaces/may-talk.ts',
         'src/workspaces/memories.ts',
         'src/workspaces/schedules.ts',

@@ -1,6 +1,6 @@
 /**
- * `npm run check` runs eight checks in parallel: style, types, types of the web page, import table, owners of tables, type names,
- * migrations, unused code. A check that passes prints one line; a check that fails prints its whole output. It changes no file; `npm run format` does.
+ * `npm run check` runs nine checks in parallel: style, types, types of the web page, import table, owners of tables, type names,
+ * sizes of folders, migrations, unused code. A check that passes prints one line; a check that fails prints its whole output. It changes no file; `npm run format` does.
  */
 import { spawn } from 'node:child_process'
 import { delimiter, dirname, join } from 'node:path'
@@ -18,6 +18,7 @@ const CHECKS = [
   { name: 'layers', command: ['node', 'scripts/layers.ts'] },
   { name: 'tables', command: ['node', 'scripts/table-use.ts'] },
   { name: 'names', command: ['node', 'scripts/type-names.ts'] },
+  { name: 'folders', command: ['node', 'scripts/folder-sizes.ts'] },
   { name: 'migrations', command: ['node', 'scripts/migration-hashes.ts'] },
 ]
 

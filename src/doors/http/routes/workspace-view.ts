@@ -7,6 +7,7 @@ import type { z } from 'zod'
 import type { newWorkspaceSchema, workspaceChangeSchema, workspaceSchema } from '../../../api/workspaces.ts'
 import { MoleculeError } from '../../../errors.ts'
 import type { Json } from '../../../protocol/a2a.ts'
+import { hideSecrets, holdsHidden } from '../../../workspaces/hide-secrets.ts'
 import { seesStatusText } from '../../../workspaces/may-talk.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import {
@@ -20,7 +21,6 @@ import {
 import { needOfWorkspace } from '../../needs-you.ts'
 import { publicReason } from '../../public-reason.ts'
 import { seesConfig } from '../server/reach.ts'
-import { hideSecrets, holdsHidden } from './hide-secrets.ts'
 
 /** The body of `POST /workspaces`. */
 export function toNewWorkspace(body: z.output<typeof newWorkspaceSchema>): NewWorkspace {

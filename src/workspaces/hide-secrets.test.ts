@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Json } from '../../../protocol/a2a.ts'
+import type { Json } from '../protocol/a2a.ts'
 import { hideSecrets, holdsHidden } from './hide-secrets.ts'
 
 const MASK = '[hidden]'

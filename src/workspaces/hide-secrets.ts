@@ -4,9 +4,9 @@
  * form. JSON text inside a setting is read and hidden in the same way; JSON that cannot be read is hidden whole.
  * Invariant: a value without a secret is shown as it is stored, and the same value is always shown alike.
  */
-import { maskPatterns } from '../../../log.ts'
-import type { Json } from '../../../protocol/a2a.ts'
-import { HIDDEN_SECRET } from '../../../workspaces/workspace.ts'
+import { maskPatterns } from '../log.ts'
+import type { Json } from '../protocol/a2a.ts'
+import { HIDDEN_SECRET } from './workspace.ts'
 
 /** Longer texts are hidden whole. */
 const TEXT_CHARACTERS_MAX = 64 * 1024
