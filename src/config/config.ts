@@ -209,7 +209,7 @@ function toOtherPort(value: unknown, takenPort: number): number | undefined {
 }
 
 /** False for `off`, which YAML may also read as a boolean. */
-export function toCgroupsMode(value: unknown): boolean {
+function toCgroupsMode(value: unknown): boolean {
   if (value === 'auto') return true
   if (value === 'off' || value === false) return false
   throw new TypeError('it must be auto or off')
