@@ -13,9 +13,18 @@ const away = () => new MoleculeError('store_unavailable', 'away', { retryable: t
 const DONE: BackendEvent = { type: 'done', parts: [{ text: 'ok' }], finality: 'completed' }
 
 const leaseOf = (messageId: string): Lease => ({
-  ...{ workspaceId: 'ws_1', conversationId: 'c', taskId: 't', messageId, epoch: 1, contextId: 'c' },
+  workspaceId: 'ws_1',
+  conversationId: 'c',
+  taskId: 't',
+  messageId,
+  epoch: 1,
+  contextId: 'c',
   ...letterTo('ws_1'),
-  ...{ idempotencyKey: 'k', failures: 0, losses: 0, interrupted: false, sessionRetried: false },
+  idempotencyKey: 'k',
+  failures: 0,
+  losses: 0,
+  interrupted: false,
+  sessionRetried: false,
 })
 
 type Play = (turn: Turn, signal: AbortSignal) => AsyncIterable<BackendEvent>
@@ -103,7 +112,9 @@ function setUp(play: Play, more: Partial<RuntimeOptions> & { stallMs?: number } 
   }
   const { stallMs, ...options } = more
   const backend = (): Backend => ({
-    ...{ name: 'played', run: play, validate: async () => ({ ok: true }) },
+    name: 'played',
+    run: play,
+    validate: async () => ({ ok: true }),
     ...(stallMs !== undefined && { stallMs }),
     async close() {
       seen.closed += 1
@@ -112,7 +123,12 @@ function setUp(play: Play, more: Partial<RuntimeOptions> & { stallMs?: number } 
   const brief = { runtime: 'x', options: {}, systemPrompt: '', workingDir: '/', maxAttempts: 1, env: {} }
   const log = { ...silentLog, warn: (_fields: object, message: string) => void seen.warned.push(message) }
   const runtime = createRuntime({
-    ...{ inbox, clock, log, worker: { id: 'w', workspaces: 'hosted' }, brief: async () => brief, build: backend },
+    inbox,
+    clock,
+    log,
+    worker: { id: 'w', workspaces: 'hosted' },
+    brief: async () => brief,
+    build: backend,
     ...options,
   })
   const start = async (...messageIds: string[]) => {

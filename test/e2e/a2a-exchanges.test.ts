@@ -81,11 +81,17 @@ const message = (more: object = {}) => ({
 })
 const usedTwice = () => message({ parts: [{ text: randomUUID() }], metadata: { idempotency_key: 'used-twice' } })
 const messageV03 = (more: object = {}) => ({
-  ...{ kind: 'message', messageId: randomUUID(), role: 'user', parts: [{ kind: 'text', text: 'hi' }], ...more },
+  kind: 'message',
+  messageId: randomUUID(),
+  role: 'user',
+  parts: [{ kind: 'text', text: 'hi' }],
+  ...more,
 })
 const error = (code: number, reason: string, more: object = {}) => ({ error: { code, data: [{ reason, ...more }] } })
 const rpcError = (code: number, reason: string, more: object = {}) => ({
-  ...{ jsonrpc: '2.0', id: 7, ...error(code, reason, more) },
+  jsonrpc: '2.0',
+  id: 7,
+  ...error(code, reason, more),
 })
 
 // Item 1: params may be absent.
@@ -252,7 +258,10 @@ testExchanges([
 
 // Item 5: fields under their names of protocol buffers.
 const snakeMessage = (more: object = {}) => ({
-  ...{ message_id: randomUUID(), role: 'ROLE_USER', parts: [{ text: 'hi', media_type: 'text/plain' }], ...more },
+  message_id: randomUUID(),
+  role: 'ROLE_USER',
+  parts: [{ text: 'hi', media_type: 'text/plain' }],
+  ...more,
 })
 testExchanges([
   {
@@ -378,7 +387,8 @@ test('PL-5 every route outside A2A also takes a slash at the end', async () => {
 test('PL-5 a webhook whose name cannot be resolved is accepted and retried', async () => {
   const url = 'http://nobody.invalid/hook'
   const { json } = await exchange({
-    ...{ what: '', answer: {} },
+    what: '',
+    answer: {},
     body: rpc('SendMessage', { message: message(), configuration: { taskPushNotificationConfig: { url } } }),
   })
   const { id } = json.result.task

@@ -77,14 +77,17 @@ export async function startBridge(settings: BridgeSettings, parts: BridgeParts, 
   const connection = openConnection(settings, parts)
   const check = async () => requireRunnable(backend, build())
   const handler = createHandlerHealth({
-    ...{ clock, check },
+    clock,
+    check,
     onChange(broken, isTrying) {
       remote.capacityChanged()
       showHandler(broken, { isTrying, heartbeat, display })
     },
   })
   const remote = createRemoteInbox({
-    ...{ connection, workspaceId, log },
+    connection,
+    workspaceId,
+    log,
     host: sessionHost(state.hostId, settings),
     backend: settings.backend,
     concurrency: settings.concurrency,
@@ -98,7 +101,12 @@ export async function startBridge(settings: BridgeSettings, parts: BridgeParts, 
   const worker = { id: state.bridgeId, workspaces: [workspaceId] }
   const runtime = createRuntime({
     inbox: watchInbox(spool.wrapInbox(remote), createWatcher(display, heartbeat)),
-    ...{ worker, clock, log, mask: log.mask, build, handler },
+    worker,
+    clock,
+    log,
+    mask: log.mask,
+    build,
+    handler,
     brief: async (lease) => localBrief(remote.brief(lease), settings, environment),
     onTurnEnd: (_workspace, _outcome, limits = []) => heartbeat.limited(limits),
   })

@@ -93,7 +93,11 @@ export function cardTests(opened: WorkspacesUnderTest): void {
     const [id, other] = [await make(), await make()]
     const empty = await cardOf(other)
     assert.deepEqual(empty, {
-      ...{ deadLetters: 0, questions: 0, deliveries: 0, damagedReplies: 0, budgets: 0 },
+      deadLetters: 0,
+      questions: 0,
+      deliveries: 0,
+      damagedReplies: 0,
+      budgets: 0,
       today: { turns: 0, unknownTurns: 0, costUsd: null },
     })
     const [dead, replayed] = [await run(id, { type: 'dead', failure }), await run(id, { type: 'dead', failure })]

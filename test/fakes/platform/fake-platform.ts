@@ -370,7 +370,10 @@ function createFakeWorkspaces(): Workspaces {
 /** Push configs in memory: every task has one config, a new config is returned as it was set, and no URL is called. */
 export function createFakePushContext(): PushContext {
   const stored = (workspaceId: string, taskId: string): StoredPush => ({
-    ...{ workspaceId, taskId, id: 'hook', version: '1.0' },
+    workspaceId,
+    taskId,
+    id: 'hook',
+    version: '1.0',
     config: { taskId, id: 'hook', url: 'https://hook.test/', token: 'a secret' },
     cursor: { seq: 0, k: 0 },
   })

@@ -79,7 +79,9 @@ function StateFilters({ workspaces, chosen, onChoose }: StateFiltersProps) {
         return (
           <FilterButton
             key={state}
-            {...{ state, title, count }}
+            state={state}
+            title={title}
+            count={count}
             isChosen={chosen === state}
             onChoose={() => onChoose(chosen === state ? undefined : state)}
           />

@@ -115,7 +115,9 @@ function RuntimeChoice({ groups: { here, more }, chosen, onChoose }: RuntimeChoi
           key={choice.backend}
           option={toOption(choice)}
           className="min-h-19"
-          {...{ name, chosen, onChoose }}
+          name={name}
+          chosen={chosen}
+          onChoose={onChoose}
         />
       ))}
     </div>

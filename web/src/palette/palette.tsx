@@ -65,7 +65,10 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
         {found.map((entry, index) => (
           <Entry
             key={entry.id}
-            {...{ entry, query, id: `${listId}-${index}`, isChosen: index === chosen }}
+            entry={entry}
+            query={query}
+            id={`${listId}-${index}`}
+            isChosen={index === chosen}
             onPoint={() => setChosen(index)}
             onRun={() => run(entry)}
           />

@@ -20,7 +20,7 @@ const LOOK =
 export function Field({ label, error, hint, hideLabel, className, ...rest }: FieldProps) {
   const id = useId()
   return (
-    <FieldFrame id={id} {...{ label, error, hint, hideLabel }}>
+    <FieldFrame id={id} label={label} error={error} hint={hint} hideLabel={hideLabel}>
       <input
         id={id}
         dir="auto"
@@ -36,7 +36,7 @@ export function Field({ label, error, hint, hideLabel, className, ...rest }: Fie
 export function TextArea({ label, error, hint, hideLabel, className, ...rest }: TextAreaProps) {
   const id = useId()
   return (
-    <FieldFrame id={id} {...{ label, error, hint, hideLabel }}>
+    <FieldFrame id={id} label={label} error={error} hint={hint} hideLabel={hideLabel}>
       <textarea
         id={id}
         dir="auto"

@@ -44,7 +44,9 @@ export function Menu({ label, items, icon, className, isTabStop = true }: MenuPr
       >
         {icon ?? <MoreIcon />}
       </IconButton>
-      {isOpen ? createPortal(<MenuList {...{ id, label, items, button }} onClose={close} />, document.body) : null}
+      {isOpen
+        ? createPortal(<MenuList id={id} label={label} items={items} button={button} onClose={close} />, document.body)
+        : null}
     </span>
   )
 }

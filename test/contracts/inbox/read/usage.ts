@@ -156,7 +156,10 @@ export function usageTests(harness: InboxHarness): void {
     const b = ['b', 4, 1]
     assert.deepEqual(await report(1), { total: 3, days: [3], conversations: [['a', 3, 2]], messages: ids.slice(0, 2) })
     assert.deepEqual(await report(2), {
-      ...{ total: 7, days: [3, 4], conversations: [['a', 3, 2], b], messages: ids.slice(0, 3) },
+      total: 7,
+      days: [3, 4],
+      conversations: [['a', 3, 2], b],
+      messages: ids.slice(0, 3),
     })
     assert.deepEqual(await report(3), { total: 15, days: [3, 4, 8], conversations: [['a', 11, 3], b], messages: ids })
     assert.deepEqual((await report(3, 1)).messages, ids.slice(0, 1))

@@ -47,7 +47,7 @@ export function ConversationList({ workspaceId, chosen, onChoose, onHit, onClose
       </div>
       <div className="min-h-0 flex-1 overflow-y-auto px-3 pb-4">
         {search === '' ? (
-          <AllConversations {...{ workspaceId, chosen, onChoose }} />
+          <AllConversations workspaceId={workspaceId} chosen={chosen} onChoose={onChoose} />
         ) : (
           <MessageHits workspaceId={workspaceId} search={search} onChoose={onHit} />
         )}

@@ -39,7 +39,9 @@ function ChatEntryContent({ entry, history, workspace }: ChatEntryProps) {
       {tools.length > 0 || reply !== undefined || isRunning ? (
         <div className="flex min-w-0 flex-col gap-1.5">
           <ToolLines
-            {...{ tools, isRunning, workspace }}
+            tools={tools}
+            isRunning={isRunning}
+            workspace={workspace}
             isWaiting={state === 'waiting_for_you'}
             hasMore={entry.more_tools === true}
           />

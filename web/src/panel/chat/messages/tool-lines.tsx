@@ -40,7 +40,7 @@ export function ToolLines({ tools, isRunning, isWaiting, hasMore, workspace }: T
       ) : null}
       {tools.slice(folded).map((tool, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: tools are only added at the end.
-        <ToolLine key={folded + index} {...{ tool, isRunning, isWaiting, workspace }} />
+        <ToolLine key={folded + index} tool={tool} isRunning={isRunning} isWaiting={isWaiting} workspace={workspace} />
       ))}
     </div>
   )

@@ -60,7 +60,10 @@ export function Composer({ workspace, contextId, running, asking }: ComposerProp
       <div className={BOX}>
         <TextBox
           label={`${taskId === undefined ? 'Message' : 'Answer'} ${workspace.name}`}
-          {...{ text, onWrite: write, onSend: send, onFiles: attach }}
+          text={text}
+          onWrite={write}
+          onSend={send}
+          onFiles={attach}
         />
         <div className="[grid-area:files]">
           <FileChips files={files} onRemove={(gone) => setFiles(files.filter((file) => file.key !== gone))} />
