@@ -13,7 +13,6 @@ const away = () => new MoleculeError('store_unavailable', 'away', { retryable: t
 const DONE: BackendEvent = { type: 'done', parts: [{ text: 'ok' }], finality: 'completed' }
 
 const leaseOf = (messageId: string): Lease => ({
-  workspaceId: 'ws_1',
   conversationId: 'c',
   taskId: 't',
   messageId,
