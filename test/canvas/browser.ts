@@ -4,8 +4,10 @@
  */
 import assert from 'node:assert/strict'
 import { after, type TestContext } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import type { PlatformUnderTest } from '../harness/platform.ts'
+import { waitUntil } from '../harness/wait.ts'
 import { findChromium } from './chromium.ts'
 
 /** Generous, because tests share the machine with other work. */
@@ -62,6 +64,32 @@ export async function makeLoginLink(platform: PlatformUnderTest, role = 'admin',
 
 /** The card of a workspace on the canvas. */
 export const cardOf = (page: Page, workspaceId: string) => page.locator(`[data-workspace="${workspaceId}"]`)
+
+/**
+ * Reads until the page shows the value, and then says what it showed last. A single look may come before the page has
+ * rendered what a test waits for: counts, values of fields, boxes and styles are read with this.
+ */
+export async function waitForValue<T>(read: () => T | Promise<T>, expected: T): Promise<void> {
+  let last: T | undefined
+  await waitUntil(
+    async () => {
+      last = await read()
+      return isDeepStrictEqual(last, expected)
+    },
+    () => `${JSON.stringify(last)} is not ${JSON.stringify(expected)}`,
+  )
+}
+
+/** The value once two looks in a row have found the same: of places on a page that may still move. */
+export async function readStill<T>(read: () => Promise<T>): Promise<T> {
+  let last = await read()
+  await waitUntil(async () => {
+    const before = last
+    last = await read()
+    return isDeepStrictEqual(last, before)
+  }, 'the page moves no more')
+  return last
+}
 
 /** Errors of the console that the page cannot avoid: the browser writes one for each request that is refused. */
 const EXPECTED_ERRORS = /Failed to load resource|WebSocket connection to/

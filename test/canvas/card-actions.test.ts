@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { createHandWorker } from '../harness/hand-worker.ts'
 import { getWorkspace, type PlatformUnderTest, sendWithoutWaiting, startPlatformFor } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
-import { cardOf, openPage, PHONE } from './browser.ts'
+import { cardOf, openPage, PHONE, waitForValue } from './browser.ts'
 
 const create = async (platform: PlatformUnderTest, name: string, more = {}) =>
   (await platform.request('POST', '/workspaces', { name, runtime: 'mock', ...more })).body.id as string
@@ -103,6 +103,9 @@ test('CV-5 the map works by keyboard: arrows move between cards, Enter opens, Es
   await step('ArrowDown', left)
   await page.keyboard.press('Enter')
   await page.getByRole('complementary', { name: 'Ada' }).waitFor()
+  // The composer takes the focus when the conversation is read.
+  const composer = page.getByRole('textbox', { name: 'Message Ada' })
+  await waitUntil(() => composer.evaluate((element) => element === element.ownerDocument.activeElement), 'composer')
   await card(left).focus()
   await page.keyboard.press('Escape')
   await page.getByRole('complementary', { name: 'Ada' }).waitFor({ state: 'detached' })
@@ -148,7 +151,7 @@ test('CV-6 stop all says that turns that wait for an answer end too; after Resum
   await page.getByRole('banner').getByRole('button', { name: 'Resume all' }).click()
   await dialog.getByRole('button', { name: 'Resume all' }).click()
   await page.getByText('1 workspace works again.').waitFor()
-  assert.equal(await page.getByRole('button', { name: 'Undo the pause' }).count(), 0)
+  await waitForValue(() => page.getByRole('button', { name: 'Undo the pause' }).count(), 0)
 })
 
 test('CV-6 CV-10 resume all stays after a reload and for another person: in the bar, in the palette and in the dialog of stop all', async (t) => {
@@ -220,5 +223,5 @@ test('CV-1 a viewer sees no button that would be refused', async (t) => {
   assert.equal(await phone.getByRole('button', { name: 'Stop all' }).count(), 0)
   const member = await openPage(t, platform, { role: 'member' })
   await member.getByRole('button', { name: 'Actions for Ada' }).click()
-  assert.deepEqual(await member.getByRole('menuitem').allTextContents(), ['Restart', 'Pause'])
+  await waitForValue(() => member.getByRole('menuitem').allTextContents(), ['Restart', 'Pause'])
 })

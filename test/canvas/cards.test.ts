@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { sendWithoutWaiting, startPlatformFor } from '../harness/platform.ts'
 import { temporaryDir } from '../harness/process-harness.ts'
-import { cardOf, openPage } from './browser.ts'
+import { cardOf, openPage, readStill, waitForValue } from './browser.ts'
 
 test('CV-1 a card appears live, shows its task in amber while a turn runs, and leaves with its workspace', async (t) => {
   const platform = await startPlatformFor(t)
@@ -66,7 +66,7 @@ test('CV-10 cards keep their place and height when a turn starts, a banner comes
   const page = await openPage(t, platform)
   for (const id of ids) await cardOf(page, id).waitFor()
   const boxes = async (all = ids) => Promise.all(all.map((id) => cardOf(page, id).boundingBox()))
-  const before = await boxes()
+  const before = await readStill(boxes)
   await sendWithoutWaiting(
     platform,
     String(ids[1]),
@@ -77,12 +77,12 @@ test('CV-10 cards keep their place and height when a turn starts, a banner comes
   await cardOf(page, String(ids[2])).getByText('paused').waitFor()
   await cardOf(page, String(ids[1])).click()
   await page.getByRole('complementary', { name: 'Bea' }).waitFor()
-  assert.deepEqual(await boxes(), before)
+  await waitForValue(boxes, before)
   await page.getByRole('button', { name: 'Close' }).click()
   // By name it would be the first child.
   const ada = await create('Ada', { parent_id: lead })
   await cardOf(page, ada).waitFor()
-  const [after, places] = [await boxes([...ids, ada]), new Set<string>()]
+  const [after, places] = [await readStill(() => boxes([...ids, ada])), new Set<string>()]
   for (const box of after) {
     assert.ok(box !== null)
     assert.equal(box.height, after[0]?.height)
@@ -103,7 +103,7 @@ test('CV-1 children stand below their parent', async (t) => {
   const children = [await create('Ada', { parent_id: parent }), await create('Scout', { parent_id: parent })]
   const page = await openPage(t, platform)
   const boxOf = async (id: string) => {
-    const box = await cardOf(page, id).boundingBox()
+    const box = await readStill(() => cardOf(page, id).boundingBox())
     assert.ok(box !== null)
     return box
   }

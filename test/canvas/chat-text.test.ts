@@ -1,11 +1,11 @@
 /** What a person reads in the chat: Markdown as agents write it, partial answers, times, and what the page says of an agent. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { createHandWorker } from '../harness/hand-worker.ts'
 import { type PlatformUnderTest, startPlatformFor } from '../harness/platform.ts'
 import { checkAccessibility } from './axe.ts'
-import { openPage } from './browser.ts'
+import { openPage, waitForValue } from './browser.ts'
 
 const openChat = (t: TestContext, platform: PlatformUnderTest, id: string) =>
   openPage(t, platform, { hash: `#/w/${id}/chat` })
@@ -15,6 +15,10 @@ async function say(page: Page, text: string): Promise<void> {
   await box.fill(text)
   await box.press('Enter')
 }
+
+/** Of an element that is there, or will be. */
+const styleOf = (element: Locator, name: 'direction' | 'textAlign') =>
+  element.evaluate((each, of) => each.ownerDocument.defaultView?.getComputedStyle(each)[of], name)
 
 const ANSWER = [
   'First line\nsecond line<br>third &amp; last &lt;tag&gt; &mdash; `&amp;`',
@@ -32,35 +36,25 @@ test('CV-8 an answer keeps its lines, and has task lists, aligned tables, entiti
   await say(page, 'مرحبا: show it')
   await (await worker.lease()).answer(ANSWER)
   const lines = page.locator('article p', { hasText: 'First line' })
-  await lines.waitFor()
-  assert.equal(
-    await page.evaluate(
-      `[...document.querySelectorAll('article p')].find((p) => p.innerText.startsWith('First')).innerText`,
-    ),
-    'First line\nsecond line\nthird & last <tag> — &amp;',
-  )
+  await waitForValue(() => lines.allInnerTexts(), ['First line\nsecond line\nthird & last <tag> — &amp;'])
   assert.equal(await page.getByRole('checkbox', { name: 'done', exact: true }).isChecked(), true)
   assert.equal(await page.getByRole('checkbox', { name: 'not done' }).isChecked(), false)
   assert.equal(await page.getByText('[x]').count(), 0)
   // The boxes stand at the left of the items, so that all lines of an item begin below each other.
-  const boxesEnd = `[...document.querySelectorAll('li input')].map((box) =>
-    Math.round(box.closest('li').getBoundingClientRect().left - box.getBoundingClientRect().right))`
-  for (const space of (await page.evaluate(boxesEnd)) as number[]) assert.ok(space > 0 && space < 12, String(space))
+  const spaces = await page
+    .locator('li input')
+    .evaluateAll((boxes) =>
+      boxes.map((box) => (box.closest('li')?.getBoundingClientRect().left ?? 0) - box.getBoundingClientRect().right),
+    )
+  for (const space of spaces) assert.ok(space > 0 && space < 12, String(space))
   assert.equal(await page.getByText('<br>').count(), 0)
   await page.getByText('After, für Ana').waitFor()
   const cells = page.getByRole('cell')
-  assert.equal(await cells.count(), 3)
-  const shown = `[...document.querySelectorAll('td')].map((cell) => [getComputedStyle(cell).textAlign, cell.innerText])`
-  assert.deepEqual(await page.evaluate(shown), [
-    ['left', 'a\nb'],
-    ['center', 'c'],
-    ['right', '1,204'],
-  ])
+  await waitForValue(() => cells.allInnerTexts(), ['a\nb', 'c', '1,204'])
+  for (const [index, align] of ['left', 'center', 'right'].entries())
+    assert.equal(await styleOf(cells.nth(index), 'textAlign'), align)
   assert.equal(await page.getByRole('link', { name: 'a link' }).getAttribute('href'), 'https://example.test/?a=1&b=2')
-  const directionOf = (text: string) =>
-    page.evaluate(
-      `getComputedStyle([...document.querySelectorAll('[dir]')].findLast((each) => each.textContent.includes('${text}'))).direction`,
-    )
+  const directionOf = (text: string) => styleOf(page.locator('[dir]', { hasText: text }).last(), 'direction')
   assert.equal(await directionOf('this is right to left'), 'rtl')
   assert.equal(await directionOf('show it'), 'rtl')
   assert.equal(await directionOf('second line'), 'ltr')
@@ -74,16 +68,12 @@ test('CV-8 what people write has its own direction in lists, titles, memories an
   await platform.send(made.id, text)
   await platform.request('POST', `/workspaces/${made.id}/memories`, { text, namespace: 'workspace', kind: 'memory' })
   const page = await openChat(t, platform, made.id)
-  /** Of the innermost element with the text, once it is there. */
+  /** Of the innermost element with the text. */
   const directionIn = (place: string) =>
-    page
-      .locator(place)
-      .getByText(text, { exact: true })
-      .last()
-      .evaluate((element) => element.ownerDocument.defaultView?.getComputedStyle(element).direction)
+    styleOf(page.locator(place).getByText(text, { exact: true }).last(), 'direction')
   await page.getByRole('button', { name: `Conversation: ${text}` }).click()
   await page.getByRole('searchbox').fill('שלום')
-  assert.equal(await page.evaluate('getComputedStyle(document.activeElement).direction'), 'rtl')
+  assert.equal(await styleOf(page.getByRole('searchbox'), 'direction'), 'rtl')
   await page.getByRole('searchbox').fill('')
   await page.getByText('1 message').waitFor()
   assert.equal(await directionIn('section[aria-label]'), 'rtl')
@@ -94,7 +84,7 @@ test('CV-8 what people write has its own direction in lists, titles, memories an
   await page.getByText(text, { exact: true }).waitFor()
   assert.equal(await directionIn('[role=tabpanel]'), 'rtl')
   await page.getByLabel('Add a memory').fill(text)
-  assert.equal(await page.evaluate('getComputedStyle(document.activeElement).direction'), 'rtl')
+  assert.equal(await styleOf(page.getByLabel('Add a memory'), 'direction'), 'rtl')
 })
 
 test('CV-8 CV-2 Stop keeps what was written, marked as partial, in the chat, after a reload and in the activity', async (t) => {
@@ -168,24 +158,27 @@ test('CV-2 the time of a tool is without the wait for a person, while it runs an
   await say(page, 'run the tests')
   const turn = await worker.lease()
   const tool = { type: 'tool', name: 'Bash', subject: 'make test' }
+  const begunMs = Date.now()
   await turn.append({ ...tool, state: 'started' })
   await turn.ask('may I?', { tool: 'Bash', subject: 'make test' })
   const card = page.getByRole('region', { name: 'Ada wants to run a command' })
   await card.waitFor()
   const shownMs = Date.now()
-  await page.waitForTimeout(6000)
+  await page.waitForTimeout(3000)
   const waitedMs = Date.now() - shownMs
   await card.getByRole('button', { name: 'Allow once' }).click()
   await worker.nextAnswer()
   await turn.append({ ...tool, state: 'finished' })
+  // The page rounds to a tenth of a second.
+  const workedMsMax = Date.now() - begunMs - waitedMs + 100
   const line = page.getByRole('button', { name: /^done make test/ })
   const time = async () =>
     Number.parseFloat(/make test\s*([\d.]+) s/.exec((await line.textContent()) ?? '')?.[1] ?? '0')
   await line.waitFor()
-  assert.ok((await time()) * 1000 < waitedMs, (await line.textContent()) ?? '')
+  assert.ok((await time()) * 1000 <= workedMsMax, (await line.textContent()) ?? '')
   await turn.answer('All pass.')
   await page.getByText('All pass.').waitFor()
   await page.reload()
   await line.waitFor()
-  assert.ok((await time()) * 1000 < waitedMs, (await line.textContent()) ?? '')
+  assert.ok((await time()) * 1000 <= workedMsMax, (await line.textContent()) ?? '')
 })

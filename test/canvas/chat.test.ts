@@ -7,8 +7,9 @@ import type { Page } from 'playwright-core'
 import { CLAUDE_LOGGED_IN, createFakeProgram } from '../fakes/agents/fake-program.ts'
 import { createHandWorker } from '../harness/hand-worker.ts'
 import { type PlatformUnderTest, startPlatform, startPlatformFor } from '../harness/platform.ts'
+import { waitUntil } from '../harness/wait.ts'
 import { checkAccessibility } from './axe.ts'
-import { openPage } from './browser.ts'
+import { openPage, waitForValue } from './browser.ts'
 
 const { path: claude } = createFakeProgram('claude')
 
@@ -67,7 +68,7 @@ test('CV-2 an answer streams as Markdown with its tools, and a reload shows the 
   await page.reload()
   await stateOf(page, 'Is 0037 safe?').getByText('answered').waitFor()
   await page.locator('pre code span', { hasText: 'alter' }).first().waitFor()
-  assert.equal(await shown(page), before)
+  await waitForValue(() => shown(page), before)
 })
 
 test('CV-2 CV-5 the platform is killed with -9 while an answer streams: the page completes it without a reload', async (t) => {
@@ -95,7 +96,7 @@ test('CV-2 CV-5 the platform is killed with -9 while an answer streams: the page
       .waitFor()
   await stateOf(page, 'first half of one').getByText('interrupted once, run again').waitFor()
   assert.equal(await page.evaluate('window.stays'), true)
-  assert.equal(await page.getByText('first half').count(), 2)
+  await waitForValue(() => page.getByText('first half').count(), 2)
   const { body } = await again.request('GET', `/workspaces/${id}/conversations`)
   assert.deepEqual(
     body.conversations.map(({ messages }: { messages: number }) => messages),
@@ -117,8 +118,8 @@ test('CV-2 a message that was not sent is sent once after a reload, and a draft 
   await page.unroute('**/a2a')
   await page.reload()
   await page.getByText('echo: do it once').waitFor()
-  assert.equal(await boxOf(page).inputValue(), 'half a thought\n')
-  assert.equal(await page.getByRole('article').count(), 1)
+  await waitForValue(() => boxOf(page).inputValue(), 'half a thought\n')
+  await waitForValue(() => page.getByRole('article').count(), 1)
 })
 
 test('CV-2 files come by paste, by drop and by the button, and the limits are said before anything is sent', async (t) => {
@@ -163,15 +164,15 @@ test('CV-2 files of an answer are shown and can be downloaded', async (t) => {
   const page = await openChat(t, platform, worker.workspaceId)
   await say(page, 'draw it')
   const turn = await worker.lease()
-  const picture = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+  const bytes = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
   const parts = [
     { text: 'The picture and its data' },
-    { raw: picture, mediaType: 'image/png', filename: 'dot.png' },
+    { raw: bytes, mediaType: 'image/png', filename: 'dot.png' },
     { raw: Buffer.from('a,b').toString('base64'), mediaType: 'text/csv', filename: 'data.csv' },
   ]
   await turn.answer('Drawn.', { artifacts: [{ artifactId: 'drawn', name: 'drawn', parts }] })
-  await page.getByRole('img', { name: 'dot.png' }).waitFor()
-  assert.equal(await page.evaluate('document.querySelector("article img").decode().then(() => "whole")'), 'whole')
+  const picture = page.getByRole('img', { name: 'dot.png' })
+  await waitForValue(() => picture.evaluate((image: { naturalWidth?: number }) => image.naturalWidth), 1)
   const download = page.waitForEvent('download')
   await page.getByRole('link', { name: /data.csv/ }).click()
   assert.equal((await download).suggestedFilename(), 'data.csv')
@@ -234,7 +235,7 @@ test('CV-2 a running message is stopped, and run again once', async (t) => {
   // After a reload too it is not offered to do nothing.
   await page.reload()
   await cancelled.getByText('was run again').waitFor()
-  assert.equal(await page.getByRole('button', { name: 'Run again' }).count(), 0)
+  await waitForValue(() => page.getByRole('button', { name: 'Run again' }).count(), 0)
   const { body } = await platform.request('GET', `/workspaces/${id}/conversations`)
   assert.equal(body.conversations[0].messages, 4)
 })
@@ -327,12 +328,13 @@ test('CV-2 CV-5 a long conversation is read in pages, with a bounded number of m
   const list = page.getByRole('region', { name: 'Messages' })
   await list.getByText(`number ${total}`, { exact: true }).first().waitFor()
   const top = list.getByText('number 1', { exact: true }).first()
-  for (let pages = 0; pages < 60 && (await top.count()) === 0; pages++) {
-    await page.evaluate('document.querySelector("section[aria-label=Messages]").scrollTo(0, 0)')
-    await page.waitForTimeout(50)
-    assert.ok((await page.getByRole('article').count()) <= 150)
-  }
-  await top.waitFor()
+  let most = 0
+  await waitUntil(async () => {
+    await list.evaluate((element) => element.scrollTo(0, 0))
+    most = Math.max(most, await page.getByRole('article').count())
+    return (await top.count()) > 0
+  }, 'the first message is on the page')
+  assert.ok(most <= 150, String(most))
   await send(total + 1)
   await page.getByRole('button', { name: 'New messages' }).click()
   await list

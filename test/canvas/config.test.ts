@@ -8,7 +8,7 @@ import { CLAUDE_LOGGED_IN, createFakeProgram } from '../fakes/agents/fake-progra
 import { type PlatformUnderTest, startPlatformFor } from '../harness/platform.ts'
 import { temporaryDir } from '../harness/process-harness.ts'
 import { waitUntil } from '../harness/wait.ts'
-import { openPage } from './browser.ts'
+import { openPage, waitForValue } from './browser.ts'
 
 const make = async (platform: PlatformUnderTest, workspace: object): Promise<string> => {
   const { status, body } = await platform.request('POST', '/workspaces', { name: 'Ada', runtime: 'mock', ...workspace })
@@ -36,7 +36,7 @@ test('CV-3 config.yaml shows an error at its line, is saved when it is right, an
   await editor.getByText(`1 error, line ${lines + 2}`).waitFor()
   await editor.locator(`[data-problem-line="${lines + 2}"]`).waitFor()
   await editor.getByRole('button', { name: new RegExp(`^Line ${lines + 2}: .*delay`) }).waitFor()
-  assert.ok(await editor.getByRole('button', { name: 'Save' }).isDisabled())
+  await waitForValue(() => editor.getByRole('button', { name: 'Save' }).isDisabled(), true)
   await area.fill(good.replace(/^name: .*$/m, 'name: Ada Lovelace'))
   await editor.getByRole('button', { name: 'Save' }).click()
   await editor.getByText('no restart is needed').waitFor()
@@ -63,10 +63,10 @@ test('CV-3 CV-12 what is not saved stays over a tab, another workspace, Escape a
   await goTo(`#/w/${bea}/config`)
   await page.getByRole('complementary', { name: 'Bea' }).waitFor()
   await area.waitFor()
-  assert.deepEqual([await area.inputValue(), await marked.count()], ['', 0])
+  await waitForValue(async () => [await area.inputValue(), await marked.count()], ['', 0])
   await goTo(`#/w/${ada}/config`)
   await marked.waitFor()
-  assert.equal(await area.inputValue(), 'You are Ada.')
+  await waitForValue(() => area.inputValue(), 'You are Ada.')
   // The first Escape leaves the field, the next one closes the panel.
   await area.press('Escape')
   await page.keyboard.press('Escape')
@@ -75,7 +75,7 @@ test('CV-3 CV-12 what is not saved stays over a tab, another workspace, Escape a
   await goTo(`#/w/${ada}/config`)
   const prompt = section(page, 'system-prompt.md')
   await prompt.getByText('Not saved yet').waitFor()
-  assert.equal(await area.inputValue(), 'You are Ada.')
+  await waitForValue(() => area.inputValue(), 'You are Ada.')
   // Another person saves meanwhile: the page asks, also after the reload.
   await fetch(fileUrl(platform, ada, 'system-prompt.md'), { method: 'PUT', body: 'Theirs.', headers: auth(platform) })
   await prompt.getByText('changed on the disk while you edited it').waitFor()
@@ -94,9 +94,9 @@ test('CV-12 a prompt that is too long for the storage of the browser is kept whi
   await page.getByRole('tab', { name: 'Chat' }).click()
   await page.getByRole('textbox', { name: 'Message Ada' }).fill(long)
   await page.getByRole('tab', { name: 'Config (not saved yet)' }).click()
-  assert.equal(await area.inputValue(), long)
+  await waitForValue(() => area.inputValue(), long)
   await page.getByRole('tab', { name: 'Chat' }).click()
-  assert.equal(await page.getByRole('textbox', { name: 'Message Ada' }).inputValue(), long)
+  await waitForValue(() => page.getByRole('textbox', { name: 'Message Ada' }).inputValue(), long)
   const asked = page.waitForEvent('dialog')
   const reload = page.evaluate('location.reload()').catch(() => undefined)
   const dialog = await asked
@@ -127,16 +127,16 @@ test('CV-12 the text of a dialog and of a new memory stays until it is sent or c
   await page.reload()
   await page.getByRole('tab', { name: 'Config (not saved yet)' }).waitFor()
   await open()
-  assert.equal(await message.inputValue(), 'Check the backups')
+  await waitForValue(() => message.inputValue(), 'Check the backups')
   await dialog.getByRole('button', { name: 'Cancel' }).click()
   await open()
-  assert.equal(await message.inputValue(), '')
+  await waitForValue(() => message.inputValue(), '')
   await page.keyboard.press('Escape')
   await page.getByRole('tab', { name: 'Memory' }).click()
   await page.getByLabel('Add a memory').fill('Mira likes short answers.')
   await page.getByRole('tab', { name: 'Details' }).click()
   await page.getByRole('tab', { name: 'Memory (not saved yet)' }).click()
-  assert.equal(await page.getByLabel('Add a memory').inputValue(), 'Mira likes short answers.')
+  await waitForValue(() => page.getByLabel('Add a memory').inputValue(), 'Mira likes short answers.')
 })
 
 test('CV-3 folder and permission are changed in the config, and count from the next turn on', async (t) => {
@@ -151,7 +151,7 @@ test('CV-3 folder and permission are changed in the config, and count from the n
   const field = dialog.getByRole('textbox', { name: 'Folder' })
   await field.fill(join(folder, 'missing'))
   await dialog.getByRole('alert').waitFor()
-  assert.ok(await dialog.getByRole('button', { name: 'Use this folder' }).isDisabled())
+  await waitForValue(() => dialog.getByRole('button', { name: 'Use this folder' }).isDisabled(), true)
   // A refusal belongs to the folder that was sent, not to the next one that is typed.
   const refusal = { error: { code: 'invalid_request', message: 'the folder is in use' } }
   await page.route(`**/workspaces/${id}`, (route) => route.fulfill({ status: 400, json: refusal }), { times: 1 })
@@ -177,7 +177,7 @@ test('CV-3 folder and permission are changed in the config, and count from the n
   await page.getByRole('tab', { name: 'Details' }).click()
   await page.getByRole('link', { name: 'Change it in Config' }).click()
   await may.getByRole('button', { name: 'Change…' }).click()
-  assert.ok(await dialog.getByRole('radio', { name: /Only allowed tools/ }).isChecked())
+  await waitForValue(() => dialog.getByRole('radio', { name: /Only allowed tools/ }).isChecked(), true)
 })
 
 test('CV-3 system-prompt.md is written where there was none', async (t) => {

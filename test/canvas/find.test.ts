@@ -4,8 +4,9 @@ import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { createHandWorker } from '../harness/hand-worker.ts'
 import { type PlatformUnderTest, startPlatformFor } from '../harness/platform.ts'
+import { waitUntil } from '../harness/wait.ts'
 import { checkAccessibility } from './axe.ts'
-import { openPage } from './browser.ts'
+import { openPage, waitForValue } from './browser.ts'
 
 /** Sends messages of one conversation of people, and waits until the last is answered. */
 async function converse(
@@ -26,17 +27,30 @@ const create = async (platform: PlatformUnderTest, more: object = {}): Promise<s
   return body.id
 }
 
-/** How the message with the text stands on the page. */
-const placeOf = (page: Page, text: string): Promise<{ isInView: boolean; outline: string }> =>
-  page.evaluate(`(() => {
-    const element = [...document.querySelectorAll('[data-key]')].find((each) => each.textContent.includes('${text}'))
-    const { top, bottom } = element.getBoundingClientRect()
-    return { isInView: top >= 0 && bottom <= innerHeight, outline: getComputedStyle(element).outlineStyle }
-  })()`)
-
-const isInView = async (page: Page, text: string): Promise<boolean> => (await placeOf(page, text)).isInView
+/** Waits until the message with the text is in view. The page scrolls to it after it is there. */
+const waitForView = (page: Page, text: string): Promise<void> =>
+  waitForValue(
+    () =>
+      page
+        .locator('[data-key]', { hasText: text })
+        .first()
+        .evaluate((element) => {
+          const { top, bottom } = element.getBoundingClientRect()
+          return top >= 0 && bottom <= (element.ownerDocument.defaultView?.innerHeight ?? 0)
+        }),
+    true,
+  )
 
 const messages = (page: Page) => page.getByRole('region', { name: 'Messages' })
+
+/** Scrolls away from the end. While messages come the page keeps to its end, so once may be too early. */
+async function scrollUp(page: Page): Promise<void> {
+  const newest = page.getByRole('button', { name: 'Newest', exact: true })
+  await waitUntil(async () => {
+    await messages(page).evaluate((element) => element.scrollTo(0, 300))
+    return (await newest.count()) > 0
+  }, 'the page is away from its end')
+}
 
 test('CV-11 the search finds the oldest message of an old conversation, and opens it there, highlighted', async (t) => {
   const platform = await startPlatformFor(t)
@@ -53,15 +67,15 @@ test('CV-11 the search finds the oldest message of an old conversation, and open
   await checkAccessibility(t, page, 'found messages')
   await found.getByRole('button').last().click()
   const target = messages(page).locator('[data-key]', { hasText: 'where is the needle?' }).first()
-  await target.waitFor()
-  assert.ok(await isInView(page, 'where is the needle?'))
-  assert.equal((await placeOf(page, 'where is the needle?')).outline, 'solid')
+  await waitForView(page, 'where is the needle?')
+  const outlineOf = () =>
+    target.evaluate((element) => element.ownerDocument.defaultView?.getComputedStyle(element).outlineStyle)
+  await waitForValue(outlineOf, 'solid')
   // Older pages were not read on the way, and nothing is new.
   await page.getByRole('button', { name: 'Newest', exact: true }).waitFor()
   assert.equal(await page.getByText('filler 79', { exact: true }).count(), 0)
   await page.reload()
-  await target.waitFor()
-  assert.ok(await isInView(page, 'where is the needle?'))
+  await waitForView(page, 'where is the needle?')
   await page.getByRole('button', { name: 'Newest', exact: true }).click()
   await messages(page).getByText('filler 79', { exact: true }).first().waitFor()
 })
@@ -108,7 +122,7 @@ test('CV-6 CV-9 a need opens its own message, and nothing that was open is close
   await page.getByRole('button', { name: 'New workspace' }).first().click()
   await page.getByRole('dialog', { name: 'New workspace' }).waitFor()
   await page.keyboard.press('Escape')
-  assert.equal(await editor.inputValue(), 'half written')
+  await waitForValue(() => editor.inputValue(), 'half written')
   assert.equal(new URL(page.url()).hash, `#/w/${id}/config`)
   await page.getByRole('button', { name: '1 needs you' }).click()
   await drawer.getByRole('link', { name: 'Ada asks' }).click()
@@ -132,8 +146,11 @@ test('CV-11 the palette says that it searches, and keeps the chosen entry in vie
   await field.fill('Ada')
   for (let step = 0; step < 11; step++) await field.press('ArrowDown')
   const chosen = find.getByRole('option', { selected: true })
-  const [entry, list] = [await chosen.boundingBox(), await find.getByRole('listbox').boundingBox()]
-  assert.ok(entry !== null && list !== null && entry.y + entry.height <= list.y + list.height + 1, 'it is in view')
+  const isInList = async () => {
+    const [entry, list] = [await chosen.boundingBox(), await find.getByRole('listbox').boundingBox()]
+    return entry !== null && list !== null && entry.y + entry.height <= list.y + list.height + 1
+  }
+  await waitUntil(isInList, 'the chosen entry is in view')
   await field.fill('lighthouse')
   await find.getByText('Searching the messages…').waitFor()
   assert.equal(await find.getByText('Nothing matches').count(), 0, 'no word of the end before it')
@@ -165,15 +182,13 @@ test('CV-8 "New messages" is only there when there are new ones below', async (t
   const page = await openPage(t, platform, { hash: `#/w/${id}/chat` })
   const list = messages(page)
   await list.getByText('echo: number 39').waitFor()
-  await page.evaluate('document.querySelector("section[aria-label=Messages]").scrollTo(0, 300)')
-  await page.getByRole('button', { name: 'Newest', exact: true }).waitFor()
+  await scrollUp(page)
   // What a person sends is shown at once.
   await page.getByRole('textbox', { name: 'Message Ada' }).fill('mine')
   await page.getByRole('textbox', { name: 'Message Ada' }).press('Enter')
   await list.getByText('echo: mine').waitFor()
-  assert.ok(await isInView(page, 'echo: mine'))
-  await page.evaluate('document.querySelector("section[aria-label=Messages]").scrollTo(0, 300)')
-  await page.getByRole('button', { name: 'Newest', exact: true }).waitFor()
+  await waitForView(page, 'echo: mine')
+  await scrollUp(page)
   const message = { messageId: 'later', contextId: 'long', role: 'ROLE_USER', parts: [{ text: 'of another tab' }] }
   await platform.rpc(id, 'SendMessage', { message })
   await page.getByRole('button', { name: 'New messages' }).click()
@@ -200,8 +215,10 @@ test('CV-8 older messages that are read on the way down are not "New messages"',
   await open(body.messages[0].id)
   await page.getByRole('button', { name: 'Newest', exact: true }).waitFor()
   const list = messages(page)
-  const down = `document.querySelector('section[aria-label=Messages]').scrollBy(0, 300)`
-  while ((await list.getByText('echo: number 89.').count()) === 0) await page.evaluate(down)
+  await waitUntil(async () => {
+    await list.evaluate((element) => element.scrollBy(0, 300))
+    return (await list.getByText('echo: number 89.').count()) > 0
+  }, 'the end is read')
   await page.waitForTimeout(200)
   assert.deepEqual(await page.evaluate('[...labels]'), [])
 })
@@ -225,8 +242,8 @@ test('CV-2 a message costs at most three requests, from Enter to its answer', as
       .filter({ hasText: `It is ${text}` })
       .locator('[data-state=answered]')
       .waitFor()
-    // Whatever the page still asks for comes within its throttles.
-    await page.waitForTimeout(3500)
+    // Whatever the page still asks for comes within its throttles. The page counts the time: it may be late itself.
+    await page.evaluate('new Promise((resolve) => setTimeout(resolve, 3500))')
   }
   await exchange('first')
   for (const text of ['second', 'third']) {

@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test'
 import { CLAUDE_LOGGED_IN, createFakeProgram } from '../fakes/agents/fake-program.ts'
 import { startPlatformFor } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
-import { makeLoginLink, openPage, PHONE } from './browser.ts'
+import { makeLoginLink, openPage, PHONE, waitForValue } from './browser.ts'
 
 function makeFolder(t: TestContext, ...names: readonly string[]): string {
   const folder = mkdtempSync(join(tmpdir(), 'molecule-canvas-'))
@@ -24,7 +24,7 @@ test('CV-3 CV-2 PL-11 the first run: one click makes a workspace in the folder t
   const field = page.getByRole('textbox', { name: 'Folder to work in' })
   await field.fill(join(folder, 'shopp'))
   await page.getByText('This folder does not exist.').waitFor()
-  assert.equal(await page.getByRole('button', { name: 'Start Try without an agent' }).isDisabled(), true)
+  await waitForValue(() => page.getByRole('button', { name: 'Start Try without an agent' }).isDisabled(), true)
   await page.getByRole('button', { name: join(folder, 'shop') }).click()
   await page.getByRole('button', { name: 'Start Try without an agent' }).click()
   const panel = page.getByRole('complementary', { name: 'shop' })
@@ -32,7 +32,8 @@ test('CV-3 CV-2 PL-11 the first run: one click makes a workspace in the folder t
   await page.keyboard.press('Enter')
   const exchange = panel.getByRole('article', { name: 'Message of admin' })
   await exchange.locator('[data-state=answered]').waitFor()
-  assert.equal(await exchange.getByText('hello there').count(), 2, 'the message and the answer of the mock')
+  // The message and the answer of the mock.
+  await waitForValue(() => exchange.getByText('hello there').count(), 2)
   const { body } = await platform.request('GET', '/workspaces')
   const made = body.workspaces.map(({ name, runtime, working_dir }: Record<string, string>) => [
     ...[name, runtime, working_dir],
@@ -73,7 +74,7 @@ test('CV-3 PL-11 a new workspace by the form: folder picker, parent, a taken nam
   await page.getByRole('button', { name: 'New workspace' }).click()
   await dialog.getByRole('textbox', { name: 'Name' }).waitFor()
   await page.keyboard.type('Typed at once')
-  assert.equal(await dialog.getByRole('textbox', { name: 'Name' }).inputValue(), 'Typed at once')
+  await waitForValue(() => dialog.getByRole('textbox', { name: 'Name' }).inputValue(), 'Typed at once')
   const { body } = await platform.request('GET', '/workspaces')
   const made = body.workspaces.find(({ name }: { name: string }) => name === 'Shell')
   assert.deepEqual(
@@ -132,17 +133,18 @@ test('CV-3 the form offers every runtime, keeps the choice while versions arrive
   const [footer, whole] = [await dialog.locator('form footer').boundingBox(), await dialog.boundingBox()]
   const below = (whole?.y ?? 0) + (whole?.height ?? 0) - ((footer?.y ?? 0) + (footer?.height ?? 0))
   assert.ok(below >= 0 && below < 3, `nothing of the form shows below its buttons: ${below} px`)
-  assert.equal(await page.evaluate('document.activeElement.placeholder'), 'Codex', 'the name has the focus')
+  // The name has the focus.
+  await waitForValue(() => page.evaluate('document.activeElement.placeholder'), 'Codex')
   const field = await dialog.getByLabel('Name').boundingBox()
   assert.ok(field !== null && field.y + field.height <= (footer?.y ?? 0), 'the field with the focus is in view')
   await option(/A shell command/).check()
   const placeOf = async () => JSON.stringify(await option(/A shell command/).boundingBox())
   const before = await placeOf()
   await option(/^Gemini.*2\.0/).waitFor()
-  assert.equal(await placeOf(), before)
+  await waitForValue(placeOf, before)
   assert.ok(await option(/A shell command/).isChecked())
   await dialog.getByText('9 more: other kinds of agents').click()
-  assert.equal(await dialog.getByRole('radio').count(), 13)
+  await waitForValue(() => dialog.getByRole('radio').count(), 13)
   await option(/A model by its API/).check()
   await dialog.getByRole('button', { name: 'Create' }).click()
   await dialog.getByText('Write the name of the model.').waitFor()
@@ -154,7 +156,7 @@ test('CV-3 the form offers every runtime, keeps the choice while versions arrive
   await page.reload()
   await page.evaluate(`location.assign('#/new')`)
   await option(/A model by its API/).waitFor()
-  assert.equal(await dialog.getByLabel('Base URL').inputValue(), 'http://127.0.0.1:9/v1')
+  await waitForValue(() => dialog.getByLabel('Base URL').inputValue(), 'http://127.0.0.1:9/v1')
   await dialog.getByRole('button', { name: 'Create' }).click()
   await page.getByRole('complementary', { name: 'Model' }).waitFor()
   const { body } = await platform.request('GET', '/workspaces')
@@ -172,7 +174,7 @@ test('CV-3 on a phone the form begins at its top, and its keyboard waits for a t
   const first = await dialog.getByRole('button', { name: 'On this machine' }).boundingBox()
   const heading = await dialog.getByRole('heading', { name: 'New workspace' }).boundingBox()
   assert.ok(first !== null && heading !== null && first.y > heading.y, 'the top of the form is in view')
-  assert.equal(await page.evaluate('document.activeElement.localName'), 'button')
+  await waitForValue(() => page.evaluate('document.activeElement.localName'), 'button')
 })
 
 test('CV-12 a name that was typed for another machine is there when the dialog opens again', async (t) => {
@@ -185,7 +187,7 @@ test('CV-12 a name that was typed for another machine is there when the dialog o
   await page.keyboard.press('Escape')
   await dialog.waitFor({ state: 'detached' })
   await page.getByRole('button', { name: 'New workspace' }).click()
-  assert.equal(await dialog.getByRole('textbox', { name: 'Name' }).inputValue(), 'Laptop of Mira')
+  await waitForValue(() => dialog.getByRole('textbox', { name: 'Name' }).inputValue(), 'Laptop of Mira')
   await dialog.getByRole('button', { name: 'Cancel' }).click()
   await page.getByRole('button', { name: 'New workspace' }).click()
   await dialog.getByRole('radio').first().waitFor()

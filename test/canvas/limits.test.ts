@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
 import { CLAUDE_LOGGED_IN, createFakeProgram } from '../fakes/agents/fake-program.ts'
 import { startPlatformFor } from '../harness/platform.ts'
-import { cardOf, openPage } from './browser.ts'
+import { cardOf, openPage, readStill } from './browser.ts'
 
 test('RT-18 the card and the header of a workspace say what does not work with its agent', async (t) => {
   const platform = await startPlatformFor(t, { env: CLAUDE_LOGGED_IN })
@@ -49,7 +49,7 @@ test('CV-1 AG-16 a card says which agent never asks, wherever that is set, and i
 
 /** What the browser shows when the mouse rests there: the title of what feels the mouse. */
 async function titleAt(page: Page, place: Locator): Promise<string> {
-  const box = await place.boundingBox()
+  const box = await readStill(() => place.boundingBox())
   assert.ok(box)
   const [x, y] = [box.x + box.width / 2, box.y + box.height / 2]
   return page.evaluate(`document.elementFromPoint(${x}, ${y}).closest('[title]')?.title ?? ''`)

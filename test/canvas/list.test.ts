@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type PlatformUnderTest, startPlatformFor } from '../harness/platform.ts'
-import { cardOf, openPage, PHONE } from './browser.ts'
+import { cardOf, openPage, PHONE, waitForValue } from './browser.ts'
 
 const create = async (platform: PlatformUnderTest, name: string, more = {}) =>
   (await platform.request('POST', '/workspaces', { name, runtime: 'mock', ...more })).body.id as string
@@ -19,11 +19,11 @@ test('CV-5 many workspaces are a list by parent with filters and counts; the map
   await page.getByRole('heading', { name: 'Conductor 21' }).waitFor()
   await page.getByRole('heading', { name: 'No parent 22' }).waitFor()
   await page.getByRole('button', { name: 'Paused 1' }).click()
-  assert.equal(await page.locator('[data-workspace]').count(), 1)
+  await waitForValue(() => page.locator('[data-workspace]').count(), 1)
   await page.getByRole('button', { name: 'All 44' }).click()
   await page.getByRole('searchbox').fill('worst day')
   await cardOf(page, paused).waitFor()
-  assert.equal(await page.locator('[data-workspace]').count(), 1)
+  await waitForValue(() => page.locator('[data-workspace]').count(), 1)
   await page.getByRole('searchbox').fill('shpo')
   await page.getByText('No workspace matches “shpo”').waitFor()
   await page.getByRole('button', { name: 'Clear the filter' }).click()
@@ -45,7 +45,7 @@ test('CV-5 on a phone: the list, a workspace over the whole screen, and back; no
   assert.ok(Number(await page.evaluate('document.documentElement.scrollWidth')) <= PHONE.width)
   await cardOf(page, child).click()
   await page.getByRole('complementary', { name: 'Ada' }).waitFor()
-  assert.equal(await cardOf(page, child).isVisible(), false)
+  await cardOf(page, child).waitFor({ state: 'hidden' })
   assert.ok(Number(await page.evaluate('document.documentElement.scrollWidth')) <= PHONE.width)
   await page.getByRole('button', { name: 'Back' }).click()
   await cardOf(page, child).waitFor()

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createHandWorker } from '../harness/hand-worker.ts'
 import { startPlatformFor } from '../harness/platform.ts'
-import { cardOf, makeLoginLink, openPage } from './browser.ts'
+import { cardOf, makeLoginLink, openPage, waitForValue } from './browser.ts'
 
 test('CL-4 CV-1 the login link works once, and leaves no code in the address bar or the history', async (t) => {
   const platform = await startPlatformFor(t)
@@ -79,10 +79,10 @@ test('RE-9 CV-2 an unsent message and a draft are neither sent nor shown by the 
   // The same person in a new session decides about it.
   await logIn('admin')
   await page.getByText('not sent: You have logged in again since you wrote it.').waitFor()
-  assert.equal(await box.inputValue(), 'a secret draft')
+  await waitForValue(() => box.inputValue(), 'a secret draft')
   await logIn('eve')
   await page.getByText('Say hello to Ada').waitFor()
-  assert.equal(await box.inputValue(), '')
+  await waitForValue(() => box.inputValue(), '')
   await box.fill('from eve')
   await box.press('Enter')
   assert.match((await worker.lease()).text, /from eve/)

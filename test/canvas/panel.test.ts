@@ -6,7 +6,7 @@ import type { Task } from '../../src/protocol/a2a.ts'
 import { CLAUDE_LOGGED_IN, createFakeProgram } from '../fakes/agents/fake-program.ts'
 import { type PlatformUnderTest, startPlatformFor, waitForFinalTask } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
-import { openPage } from './browser.ts'
+import { openPage, waitForValue } from './browser.ts'
 
 const make = async (platform: PlatformUnderTest, workspace: object): Promise<string> => {
   const { status, body } = await platform.request('POST', '/workspaces', { name: 'Ada', runtime: 'mock', ...workspace })
@@ -72,9 +72,14 @@ test('CV-4 TW-3 delegations are a tree with state and time, and lead to the work
   await platform.send(parent, 'Ship 2.4')
   const tree = page.getByRole('article', { name: 'Ship 2.4' })
   const rows = tree.getByRole('row')
-  await rows.nth(2).waitFor()
-  assert.match((await rows.nth(1).textContent()) ?? '', /Level 0:.*Conductor.*Ship 2\.4.*answered/)
-  assert.match((await rows.nth(2).textContent()) ?? '', /Level 1:.*Scout.*Which lock\?.*answered.*unknown/)
+  await rows
+    .nth(1)
+    .filter({ hasText: /Level 0:.*Conductor.*Ship 2\.4.*answered/ })
+    .waitFor()
+  await rows
+    .nth(2)
+    .filter({ hasText: /Level 1:.*Scout.*Which lock\?.*answered.*unknown/ })
+    .waitFor()
   await tree.getByRole('link', { name: /Scout/ }).click()
   await page.waitForURL(new RegExp(`#/w/${scout}/activity$`))
 })
@@ -187,13 +192,14 @@ test('RT-13 the table of the usage chart has the numbers of the API, and unknown
   const { body } = await platform.request('GET', `/workspaces/${id}/usage?days=14`)
   const page = await openPage(t, platform, { hash: `#/w/${id}/usage` })
   await page.getByText('Show as a table').click()
-  const cells = await page.locator('[data-usage=days] tbody tr').first().locator('td').allInnerTexts()
+  const cells = page.locator('[data-usage=days] tbody tr').first().locator('td')
   const [day] = body.days
-  assert.deepEqual(cells, [
+  const expected = [
     String(day.turns),
     (day.input_tokens + day.output_tokens).toLocaleString('en-US'),
     day.cost_usd === null ? 'unknown' : `$${day.cost_usd.toFixed(2)}`,
-  ])
+  ]
+  await waitForValue(() => cells.allInnerTexts(), expected)
   await section(page, 'By conversation').getByRole('rowheader', { name: 'one' }).waitFor()
   await section(page, 'By workspace').getByRole('rowheader', { name: 'Ada' }).waitFor()
 })
@@ -245,8 +251,8 @@ test('CV-4 PL-12 a token is made with its secret shown once, rotated and revoked
   assert.equal(await statusOf(secret), 200)
   await page.getByRole('button', { name: 'I have kept it' }).click()
   await tokens.getByRole('button', { name: 'Rotate Bridge on the build machine' }).click()
+  await page.locator('[data-secret]').filter({ hasNotText: secret }).waitFor()
   const rotated = (await page.locator('[data-secret]').textContent()) ?? ''
-  assert.notEqual(rotated, secret)
   await page.getByRole('button', { name: 'I have kept it' }).click()
   await tokens.getByRole('button', { name: 'Revoke Bridge on the build machine' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
