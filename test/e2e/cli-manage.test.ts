@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { after, before, describe, type TestContext, test } from 'node:test'
 import { CLAUDE_LOGGED_IN, createFakeProgram } from '../fakes/agents/fake-program.ts'
 import { BIN, openProgramAtTerminal, openTerminal, type RunCommandOptions, runCommand } from '../harness/command.ts'
 import { type PlatformUnderTest, sendWithoutWaiting, startPlatform, startPlatformFor } from '../harness/platform.ts'
@@ -15,10 +15,16 @@ const { path: claude } = createFakeProgram('claude')
 /** Ctrl-U. After a Ctrl-C the terminal drops what is typed at once. */
 const CLEAR_LINE = '\u0015'
 
+/** Skips a test where the shell is missing. */
+const installed = (shell: string) => ({
+  skip: spawnSync(shell, ['--version']).error === undefined ? false : `${shell} is not installed here`,
+})
+
 describe('managing a platform from the command line', () => {
   let platform: PlatformUnderTest
   before(async () => {
     platform = await startPlatform({ env: CLAUDE_LOGGED_IN })
+    await succeed('workspace', 'create', 'settable', '--runtime', 'mock')
   })
   after(() => platform.dispose())
 
@@ -252,35 +258,63 @@ describe('managing a platform from the command line', () => {
       '--async',
       '',
     ])
-    for (const shell of ['zsh', 'fish'])
-      assert.ok((await succeed('completion', shell)).includes(`${BIN}/a2a complete --`))
   })
 
-  test('CL-8 at a prompt of bash, Tab completes the value behind the = of a setting or an option', async (t) => {
+  /** Values behind the = of a setting or an option, a folder and not the file beside it, and a key without a space behind it. */
+  const COMPLETED: readonly (readonly [typed: string, completed: string])[] = [
+    ['molecule workspace set settable role= runtime=moc', 'runtime=mock'],
+    ['molecule workspace set settable parent=settab', 'parent=settable'],
+    ['molecule workspace set settable working_dir=sou', 'working_dir=sources/'],
+    ['molecule workspace create x --runtime=opencl', '--runtime=openclaw'],
+    ['molecule workspace create x --dir sou', 'sources/'],
+    ['molecule workspace set settable max_a', 'max_attempts='],
+    ['a2a dele', 'delegate'],
+  ]
+
+  const promptEnvironment = (t: TestContext) => {
     const folder = temporaryDir(t)
     mkdirSync(join(folder, 'sources'))
-    await succeed('workspace', 'create', 'settable', '--runtime', 'mock')
-    const typing = openProgramAtTerminal(t, ['bash', '--norc', '--noprofile', '-i'], {
+    writeFileSync(join(folder, 'source.txt'), '')
+    return {
       PATH: `${BIN}:${process.env['PATH']}`,
       MOLECULE_HOME: platform.dataDir,
       MOLECULE_API_URL: platform.url,
       PWD: folder,
       PS1: '> ',
       TERM: 'dumb',
-    })
-    typing.type('eval "$(molecule completion bash)"\r')
-    await typing.waitForScreen(/\n> ?$/)
-    const complete = async (line: string, completed: RegExp) => {
-      typing.type(`${line}\t`)
-      await typing.waitForScreen(completed)
-      typing.type(CLEAR_LINE)
-      await typing.waitForScreen(/\n> ?$/)
     }
-    await complete('molecule workspace set settable role= runtime=moc', /role= runtime=mock ?$/)
-    await complete('molecule workspace set settable parent=settab', /parent=settable ?$/)
-    await complete('molecule workspace set settable working_dir=sou', /working_dir=sources\/?$/)
-    await complete('molecule workspace create x --runtime=opencl', /--runtime=openclaw ?$/)
-    await complete('molecule workspace set settable max_a', /max_attempts=$/)
+  }
+
+  for (const [shell, program, setUp] of [
+    ['bash', ['bash', '--norc', '--noprofile', '-i'], ''],
+    ['zsh', ['zsh', '-f', '-i'], 'ZDOTDIR=$PWD; '],
+  ] as const) {
+    test(
+      `CL-8 at a prompt of ${shell}, Tab completes settings, values, folders and a2a`,
+      installed(shell),
+      async (t) => {
+        const typing = openProgramAtTerminal(t, program, promptEnvironment(t))
+        typing.type(`${setUp}eval "$(molecule completion ${shell})"; echo ready\r`)
+        await typing.waitForScreen(/\nready\n> ?$/)
+        for (const [typed, completed] of COMPLETED) {
+          typing.type(`${typed}\t`)
+          await typing.waitForScreen(new RegExp(`[ =]${completed} ?$`))
+          typing.type(CLEAR_LINE)
+          // zsh clears the prompt too at a dumb terminal.
+          await typing.waitForScreen(/\n(> ?|ready)$/)
+        }
+      },
+    )
+  }
+
+  test('CL-8 fish completes settings, values, folders and a2a', installed('fish'), (t) => {
+    const env = { ...process.env, ...promptEnvironment(t) }
+    const script = ['molecule completion fish | source', ...COMPLETED.map(([typed]) => `complete -C '${typed}'`)]
+    const args = ['--no-config', '-c', script.join('; ')]
+    const { stdout, stderr } = spawnSync('fish', args, { env, cwd: env.PWD, encoding: 'utf8' })
+    assert.equal(stderr, '')
+    const offers = stdout.split('\n').map((line) => line.split('\t')[0])
+    assert.deepEqual(offers, [...COMPLETED.map(([, completed]) => completed), ''])
   })
 })
 

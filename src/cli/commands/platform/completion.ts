@@ -3,8 +3,6 @@ import { Argument } from 'commander'
 import type { DefineCommand } from '../../command-context.ts'
 import { programAnywhere } from '../../terminal/own-command.ts'
 
-const SHELLS = ['bash', 'zsh', 'fish'] as const
-
 /**
  * Our own script: the library's needs the package bash-completion and passes the typed words to `eval`. It asks the
  * command that was typed, so that it completes `molecule` and the path of `bin/molecule` alike: bash looks for the
@@ -38,15 +36,65 @@ const BASH_SCRIPT = `_molecule() {
 complete -F _molecule molecule a2a
 `
 
+/**
+ * Our own scripts for zsh and fish too: those of the library complete no `runtime=`, and offer files where folders are
+ * meant. What is typed before the last `=` stays, and the offers stand behind it.
+ */
+const ZSH_SCRIPT = `_molecule() {
+  local word text files=
+  local -a whole open
+  while IFS=$'\\t' read -r word text; do
+    case $word in
+      :0) files=_files ;;
+      :16) files='_files -/' ;;
+      :*) ;;
+      *[=.]) open+=("\${word//:/\\\\:}\${text:+:$text}") ;;
+      *) whole+=("\${word//:/\\\\:}\${text:+:$text}") ;;
+    esac
+  done < <("\${words[1]/#\\~/$HOME}" complete -- "\${(@Q)words[2,CURRENT]}" 2>/dev/null)
+  compset -P '*='
+  (( $#whole )) && _describe 'molecule' whole
+  (( $#open )) && _describe 'molecule' open -S ''
+  [[ -n $files ]] && \${=files}
+  return 0
+}
+(( $+functions[compdef] )) || { autoload -Uz compinit; compinit -i }
+compdef _molecule molecule a2a
+`
+
+const FISH_SCRIPT = `function __molecule_complete
+    set -l words (commandline -opc)
+    set -l typed (commandline -ct)
+    set -l before (string match -r '^.*=' -- $typed)
+    set -l program (string replace -r '^~' $HOME -- $words[1])
+    for line in ($program complete -- $words[2..-1] "$typed" 2>/dev/null)
+        switch $line
+            case ':0'
+                __fish_complete_path (string replace -r '^.*=' '' -- $typed) | string replace -r '^' -- "$before"
+            case ':16'
+                __fish_complete_directories (string replace -r '^.*=' '' -- $typed) | string replace -r '^' -- "$before"
+            case ':*'
+            case '*'
+                echo "$before$line"
+        end
+    end
+end
+complete -c molecule -f -a '(__molecule_complete)'
+complete -c a2a -f -a '(__molecule_complete)'
+`
+
+const SCRIPTS = { bash: BASH_SCRIPT, zsh: ZSH_SCRIPT, fish: FISH_SCRIPT } as const
+
+const helpOf = (program: string): string => `
+Add the line of your shell to its file to keep it:
+  bash  ~/.bashrc                   eval "$(${program} completion bash)"
+  zsh   ~/.zshrc                    eval "$(${program} completion zsh)"
+  fish  ~/.config/fish/config.fish  ${program} completion fish | source`
+
 export const define: DefineCommand = (command, _openContext, terminal) => {
   const program = programAnywhere(terminal.env)
   command
-    .addArgument(new Argument('<shell>').choices(SHELLS))
-    .addHelpText('after', `\nFor bash: eval "$(${program} completion bash)"; add the line to ~/.bashrc to keep it.`)
-    .action(async (shell: (typeof SHELLS)[number]) => {
-      if (shell === 'bash') return terminal.out(BASH_SCRIPT)
-      const { script } = await import('@bomb.sh/tab')
-      script(shell, 'molecule', program)
-      script(shell, 'a2a', programAnywhere(terminal.env, 'a2a'))
-    })
+    .addArgument(new Argument('<shell>').choices(Object.keys(SCRIPTS)))
+    .addHelpText('after', helpOf(program))
+    .action((shell: keyof typeof SCRIPTS) => terminal.out(SCRIPTS[shell]))
 }
