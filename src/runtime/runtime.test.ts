@@ -4,17 +4,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { letterTo } from '../../test/fakes/letters.ts'
+import { openLocalInbox } from '../../test/harness/stores/local-inbox.ts'
 import { waitUntil } from '../../test/harness/wait.ts'
 import type { Backend, BackendEvent, Turn } from '../backends/backend.ts'
 import { type WiredWorkspaces, wireWorkspaces } from '../cli/wire/wire-workspaces.ts'
 import { systemClock } from '../clock.ts'
 import { MoleculeError } from '../errors.ts'
-import { createLocalInbox, type LocalInbox } from '../inbox/local/local-inbox.ts'
+import type { LocalInbox } from '../inbox/local/local-inbox.ts'
 import { silentLog } from '../log.ts'
 import { openSqlite } from '../store/sqlite/sqlite.ts'
 import type { Store } from '../store/store.ts'
 import { onAbort } from '../wait.ts'
-import { keepSession } from '../workspaces/sessions.ts'
 import { createRuntime, type Runtime } from './runtime.ts'
 
 const HOST = 'here'
@@ -53,13 +53,7 @@ describe('the runtime', () => {
     folder = await mkdtemp(join(tmpdir(), 'molecule-runtime-'))
     store = openSqlite({ path: join(folder, 'molecule.db'), clock: systemClock })
     const here = { store, clock: systemClock, log: silentLog, host: HOST, dataDir: folder }
-    localInbox = createLocalInbox({
-      store,
-      clock: systemClock,
-      log: silentLog,
-      host: HOST,
-      keepSession: (key, token) => keepSession(HOST, key, token),
-    })
+    localInbox = openLocalInbox(store, systemClock, HOST)
     wired = wireWorkspaces({ ...here, inbox: localInbox, backends: { check: async () => ({ ok: true }) } })
   })
   after(async () => {

@@ -2,21 +2,15 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { openTestStore, START_MS } from '../../test/harness/stores/sqlite-store.ts'
+import { START_MS } from '../../test/harness/stores/sqlite-store.ts'
+import { openTestWorkspaces } from '../../test/harness/stores/workspaces.ts'
 import { workspaceId } from '../ids.ts'
 import type { WorkspaceQueues } from '../inbox/queues.ts'
-import { silentLog } from '../log.ts'
-import { createHomes } from './homes/homes.ts'
 import { createWorkspaceLifecycle } from './lifecycle.ts'
 import type { BackendCheck, NewWorkspace } from './workspace.ts'
-import { createWorkspaceConfigs } from './workspace-configs.ts'
-import { createWorkspaces } from './workspaces.ts'
 
 /** A real store and real folders; the queues and the tokens only write down what they are asked. */
 function openLifecycle(t: TestContext) {
-  const opened = openTestStore(t)
-  const { store, clock, folder } = opened
-  const homes = createHomes(folder)
   const calls: string[] = []
   const note = async (call: string) => {
     calls.push(call)
@@ -26,8 +20,8 @@ function openLifecycle(t: TestContext) {
     calls.push(`check ${runtime}`)
     return answer.check
   }
-  const configs = createWorkspaceConfigs({ store, homes, log: silentLog, check })
-  const workspaces = createWorkspaces({ store, homes, configs })
+  const opened = openTestWorkspaces(t, check)
+  const { store, clock, homes, configs, workspaces } = opened
   const queues: WorkspaceQueues = {
     pause: (id, { now }) => note(`pause ${id} ${now}`),
     resume: (id) => note(`resume ${id}`),
@@ -207,10 +201,9 @@ test('PL-2 nothing is done for a workspace that does not exist', async (t) => {
 })
 
 test('PL-2 a workspace whose agent has no log-in to look at is changed and restarted like any other', async (t) => {
-  const { store, homes, clock, make } = openLifecycle(t)
+  const { store, homes, configs, clock, make } = openLifecycle(t)
   const id = await make()
   mkdirSync(homes.path(id), { recursive: true })
-  const configs = createWorkspaceConfigs({ store, homes, log: silentLog, check: async () => ({ ok: true }) })
   const lifecycle = createWorkspaceLifecycle({
     store,
     homes,

@@ -2,12 +2,11 @@ import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { openTestStore, START_MS } from '../../test/harness/stores/sqlite-store.ts'
+import { START_MS } from '../../test/harness/stores/sqlite-store.ts'
+import { openTestWorkspaces } from '../../test/harness/stores/workspaces.ts'
 import { within } from '../../test/harness/wait.ts'
 import { type Log, silentLog } from '../log.ts'
-import { createHomes } from './homes/homes.ts'
 import { createWorkspaceUpkeep, type WorkspaceUpkeepOptions } from './upkeep.ts'
-import { createWorkspaceConfigs } from './workspace-configs.ts'
 
 const HOUR_MS = 3600_000
 const DAY_MS = 24 * HOUR_MS
@@ -15,10 +14,8 @@ const WAIT_MS = 20_000
 const CALLS_MAX = 20
 
 function openUpkeep(t: TestContext, given: Partial<WorkspaceUpkeepOptions> = {}) {
-  const opened = openTestStore(t)
-  const { store, folder } = opened
-  const homes = createHomes(folder)
-  const configs = createWorkspaceConfigs({ store, homes, log: silentLog, check: async () => ({ ok: true }) })
+  const opened = openTestWorkspaces(t)
+  const { store, homes, configs } = opened
   const calls: string[] = []
   const delays: number[] = []
   const rounds: (() => void)[] = []
@@ -138,11 +135,10 @@ test('PL-3 at start every workspace is checked and the log-ins are looked at; st
 test('PL-3 stop ends the checks and waits for them', async (t) => {
   const ended = Promise.withResolvers<void>()
   const seen: boolean[] = []
-  const { upkeep, round, store, homes } = openUpkeep(t)
+  const { upkeep, round, configs } = openUpkeep(t)
   upkeep.start()
   await round()
   await upkeep.stop()
-  const configs = createWorkspaceConfigs({ store, homes, log: silentLog, check: async () => ({ ok: true }) })
   const checking = openUpkeep(t, {
     configs: {
       ...configs,

@@ -1,20 +1,11 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
-import { openTestStore } from '../../test/harness/stores/sqlite-store.ts'
-import { systemClock } from '../clock.ts'
+import { after, describe, test } from 'node:test'
+import { openTestWorkspaces } from '../../test/harness/stores/workspaces.ts'
 import { MoleculeError } from '../errors.ts'
-import { silentLog } from '../log.ts'
-import { openSqlite } from '../store/sqlite/sqlite.ts'
-import type { Store } from '../store/store.ts'
-import { createHomes } from './homes/homes.ts'
-import type { Workspace } from './workspace.ts'
-import { createWorkspaceConfigs } from './workspace-configs.ts'
-import { createWorkspaceFiles, FILE_BYTES_MAX, FILES_MAX, type WorkspaceFiles } from './workspace-files.ts'
-import { createWorkspaces } from './workspaces.ts'
+import { createWorkspaceFiles, FILE_BYTES_MAX, FILES_MAX } from './workspace-files.ts'
 
 const code =
   (expected: string, message: RegExp = /./) =>
@@ -22,32 +13,13 @@ const code =
     error instanceof MoleculeError && error.code === expected && message.test(error.message)
 
 describe('files of a workspace', () => {
-  let folder: string
-  let store: Store
-  let files: WorkspaceFiles
-  let make: (runtimeConfig?: Record<string, string>) => Promise<{
-    workspace: Workspace
-    id: string
-    home: string
-    get: () => Promise<Workspace | undefined>
-  }>
-  before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'molecule-files-'))
-    store = openSqlite({ path: join(folder, 'molecule.db'), clock: systemClock })
-    const homes = createHomes(folder)
-    const configs = createWorkspaceConfigs({ store, homes, log: silentLog, check: async () => ({ ok: true }) })
-    const workspaces = createWorkspaces({ store, homes, configs })
-    files = createWorkspaceFiles({ store, homes, configs })
-    make = async (runtimeConfig = {}) => {
-      const workspace = await workspaces.create({ name: 'files', runtimeConfig })
-      const { id } = workspace
-      return { workspace, id, home: homes.path(id), get: () => workspaces.get(id) }
-    }
-  })
-  after(async () => {
-    await store.close()
-    await rm(folder, { recursive: true })
-  })
+  const { folder, store, homes, configs, workspaces } = openTestWorkspaces({ after })
+  const files = createWorkspaceFiles({ store, homes, configs })
+  const make = async (runtimeConfig: Record<string, string> = {}) => {
+    const workspace = await workspaces.create({ name: 'files', runtimeConfig })
+    const { id } = workspace
+    return { workspace, id, home: homes.path(id), get: () => workspaces.get(id) }
+  }
 
   test('RE-4 a file and a folder of one name, written at the same moment: one is refused with the reason', async () => {
     const { id } = await make()
@@ -299,11 +271,9 @@ describe('files of a workspace', () => {
 })
 
 test('RE-4 a folder or a file that comes into the way of a file while it is written is named, and not replaced', async (t) => {
-  const { store, folder } = openTestStore(t)
-  const homes = createHomes(folder)
-  const configs = createWorkspaceConfigs({ store, homes, log: silentLog, check: async () => ({ ok: true }) })
-  const files = createWorkspaceFiles({ store, homes, configs })
-  const { id } = await createWorkspaces({ store, homes, configs }).create({ name: 'n', runtime: 'mock' })
+  const { homes, workspaces, ...opened } = openTestWorkspaces(t)
+  const files = createWorkspaceFiles({ ...opened, homes })
+  const { id } = await workspaces.create({ name: 'n', runtime: 'mock' })
   const home = homes.path(id)
   // The write counts these between its check of the path and the write itself.
   await Promise.all(Array.from({ length: 900 }, (_, n) => writeFile(join(home, `f${n}`), '')))

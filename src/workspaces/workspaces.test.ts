@@ -2,27 +2,22 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { openTestStore, START_MS } from '../../test/harness/stores/sqlite-store.ts'
+import { START_MS } from '../../test/harness/stores/sqlite-store.ts'
+import { openTestWorkspaces } from '../../test/harness/stores/workspaces.ts'
 import { MoleculeError } from '../errors.ts'
-import { silentLog } from '../log.ts'
-import { createHomes } from './homes/homes.ts'
 import type { BackendCheck } from './workspace.ts'
-import { createWorkspaceConfigs } from './workspace-configs.ts'
 import { createWorkspaces } from './workspaces.ts'
 
 function openWorkspaces(t: TestContext) {
-  const opened = openTestStore(t)
-  const { store, folder } = opened
-  const homes = createHomes(folder)
   const answer: { check: BackendCheck } = { check: { ok: true } }
-  const configs = createWorkspaceConfigs({ store, homes, log: silentLog, check: async () => answer.check })
+  const opened = openTestWorkspaces(t, async () => answer.check)
+  const { folder } = opened
   const addTemplate = (name: string, config: string) => {
     mkdirSync(join(folder, 'templates', name), { recursive: true })
     writeFileSync(join(folder, 'templates', name, 'config.yaml'), config)
   }
   const folders = () => (existsSync(join(folder, 'workspaces')) ? readdirSync(join(folder, 'workspaces')) : [])
-  const workspaces = createWorkspaces({ store, homes, configs })
-  return { ...opened, homes, configs, workspaces, answer, addTemplate, folders }
+  return { ...opened, answer, addTemplate, folders }
 }
 
 const NO_FACTS = {
@@ -155,10 +150,7 @@ test('PL-2 an unknown or malformed id is no workspace, and no path', async (t) =
 })
 
 test('PL-18 a workspace that an earlier version stored with tier 1 does not run without its sandbox', async (t) => {
-  const { store, folder } = openTestStore(t)
-  const homes = createHomes(folder)
-  const configs = createWorkspaceConfigs({ store, homes, log: silentLog, check: async () => ({ ok: true }) })
-  const workspaces = createWorkspaces({ store, homes, configs })
+  const { configs, workspaces } = openTestWorkspaces(t)
   const { id } = await workspaces.create({ name: 'n', runtime: 'mock', tier: 1 })
   await assert.rejects(configs.refresh(id), { code: 'bad_config' })
   const stored = await workspaces.get(id)

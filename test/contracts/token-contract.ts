@@ -1,7 +1,7 @@
 /** The contract of tokens, run on every engine: who a secret is, until when, and what a revocation ends. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { ulid, workspaceId } from '../../src/ids.ts'
+import { ulid } from '../../src/ids.ts'
 import { type Store, sql } from '../../src/store/store.ts'
 import {
   beginTokenRun,
@@ -11,6 +11,7 @@ import {
 import { createTokens } from '../../src/workspaces/tokens/token-store.ts'
 import type { IssuedToken, Tokens } from '../../src/workspaces/tokens.ts'
 import { type ManualClock, manualClock } from '../fakes/manual-clock.ts'
+import { insertWorkspace } from '../harness/stores/insert-workspace.ts'
 import { waitUntil } from '../harness/wait.ts'
 import { hasCode } from './inbox/harness.ts'
 import type { StoreUnderTest } from './store-contract.ts'
@@ -63,17 +64,7 @@ function openTokens(store: Store): TokensUnderTest {
       await store.write(() => sql(`update tokens set ${older.join(', ')}`))
       clock.advance(ms)
     },
-    async workspace(label) {
-      const id = workspaceId()
-      await store.write(() =>
-        sql(
-          `insert into workspaces (id, name, role, runtime, settings, status, created_at)
-           values ($1, $2, '', 'mock', '{}', 'online', 0)`,
-          [id, label],
-        ),
-      )
-      return id
-    },
+    workspace: (label) => insertWorkspace(store, { name: label }),
   }
 }
 

@@ -6,13 +6,12 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Clock } from '../../src/clock.ts'
-import { createLocalInbox } from '../../src/inbox/local/local-inbox.ts'
 import type { Outcome } from '../../src/inbox/worker.ts'
-import { silentLog } from '../../src/log.ts'
 import { openSqlite } from '../../src/store/sqlite/sqlite.ts'
-import { sql, statement } from '../../src/store/store.ts'
+import { sql } from '../../src/store/store.ts'
 import { letterTo } from '../fakes/letters.ts'
 import { temporaryDir } from '../harness/process-harness.ts'
+import { openLocalInbox } from '../harness/stores/local-inbox.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 const MINUTE_MS = 60_000
@@ -47,8 +46,7 @@ function leapingClock() {
 async function openInbox(t: TestContext) {
   const { clock, leap } = leapingClock()
   const store = openSqlite({ path: join(temporaryDir(t), 'molecule.db'), clock })
-  const keepSession = () => statement('select 1')
-  const local = createLocalInbox({ store, clock, log: silentLog, host: 'host', keepSession })
+  const local = openLocalInbox(store, clock)
   await store.write(() => sql(`insert into workspace_load (workspace_id, hosted, slots) values ('w', 1, 1)`))
   await local.recover()
   const stop = new AbortController()

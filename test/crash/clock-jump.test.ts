@@ -9,11 +9,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Clock } from '../../src/clock.ts'
-import { createLocalInbox } from '../../src/inbox/local/local-inbox.ts'
-import { silentLog } from '../../src/log.ts'
 import { openSqlite } from '../../src/store/sqlite/sqlite.ts'
-import { sql, statement } from '../../src/store/store.ts'
+import { sql } from '../../src/store/store.ts'
 import { letterTo } from '../fakes/letters.ts'
+import { openLocalInbox } from '../harness/stores/local-inbox.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 const START_MS = 1_800_000_000_000
@@ -73,8 +72,7 @@ test('RE-3 when the wall clock jumps forward a day, no message is due a day too 
 
 function openPlatform(path: string, clock: Clock) {
   const store = openSqlite({ path, clock })
-  const keepSession = () => statement('select 1')
-  const local = createLocalInbox({ store, clock, log: silentLog, host: 'host', keepSession })
+  const local = openLocalInbox(store, clock)
   const close = async () => {
     local.close()
     await store.close()

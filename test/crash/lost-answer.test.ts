@@ -9,13 +9,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { MoleculeError } from '../../src/errors.ts'
-import { createLocalInbox } from '../../src/inbox/local/local-inbox.ts'
 import type { Lease } from '../../src/inbox/worker.ts'
-import { silentLog } from '../../src/log.ts'
 import { openSqlite } from '../../src/store/sqlite/sqlite.ts'
-import { type Store, sql, statement } from '../../src/store/store.ts'
+import { type Store, sql } from '../../src/store/store.ts'
 import { letterTo } from '../fakes/letters.ts'
 import { manualClock } from '../fakes/manual-clock.ts'
+import { openLocalInbox } from '../harness/stores/local-inbox.ts'
 
 const WORKSPACE = 'ws_1'
 const LEASE_MS = 30_000
@@ -46,8 +45,7 @@ async function prepare(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), 'molecule-crash-'))
   const clock = manualClock()
   const { store, loseNext } = losingAnswers(openSqlite({ path: join(folder, 'molecule.db'), clock }))
-  const keepSession = () => statement('select 1')
-  const local = createLocalInbox({ store, clock, log: silentLog, host: 'host', keepSession })
+  const local = openLocalInbox(store, clock)
   const stop = new AbortController()
   t.after(async () => {
     stop.abort()

@@ -1,36 +1,30 @@
 import assert from 'node:assert/strict'
 import { existsSync, rmSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, describe, type TestContext, test } from 'node:test'
+import { after, describe, type TestContext, test } from 'node:test'
 import { temporaryDir } from '../../../test/harness/process-harness.ts'
+import { openTestWorkspaces } from '../../../test/harness/stores/workspaces.ts'
 import { waitUntil } from '../../../test/harness/wait.ts'
 import { systemClock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import { silentLog } from '../../log.ts'
-import { openSqlite } from '../../store/sqlite/sqlite.ts'
 import { type Store, sql, together, type Value } from '../../store/store.ts'
-import { createHomes, type Homes } from '../homes/homes.ts'
-import { createMemories, type Memories } from '../memories.ts'
+import { createMemories } from '../memories.ts'
 import { keepSession } from '../sessions.ts'
 import { createWorkspaceUpkeep } from '../upkeep.ts'
-import type { BackendCheck, NewWorkspace, Workspaces } from '../workspace.ts'
-import { createWorkspaceConfigs, type WorkspaceConfigs } from '../workspace-configs.ts'
-import { createWorkspaces } from '../workspaces.ts'
+import type { BackendCheck, NewWorkspace } from '../workspace.ts'
+import type { WorkspaceConfigs } from '../workspace-configs.ts'
 import { type ChildEnvironment, createBriefMaker } from './brief-maker.ts'
 
 const fresh = { failures: 0, losses: 0, interrupted: false, sessionRetried: false }
 
 describe('the brief of a turn, and whether the turn can run', () => {
-  let folder: string
-  let store: Store
-  let homes: Homes
-  let configs: WorkspaceConfigs
-  let workspaces: Workspaces
-  let memories: Memories
   /** The result of the backend check for each command. */
-  let check: (command: string | undefined) => BackendCheck
+  let check: (command: string | undefined) => BackendCheck = () => ({ ok: true })
+  const opened = openTestWorkspaces({ after }, async (_runtime, { cmd }) => check(cmd))
+  const { folder, store, homes, configs, workspaces } = opened
+  const memories = createMemories({ store, find: workspaces.get })
   const brief = (id: string, epoch = 1) =>
     createBriefMaker({ store, host: 'here', homes, configs })({
       workspaceId: id,
@@ -39,20 +33,6 @@ describe('the brief of a turn, and whether the turn can run', () => {
       ...fresh,
       epoch,
     })
-  before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'molecule-brief-'))
-    store = openSqlite({ path: join(folder, 'molecule.db'), clock: systemClock })
-    homes = createHomes(folder)
-    check = () => ({ ok: true })
-    const checkCommand = async (_runtime: string, { cmd }: Readonly<Record<string, string>>) => check(cmd)
-    configs = createWorkspaceConfigs({ store, homes, log: silentLog, check: checkCommand })
-    workspaces = createWorkspaces({ store, homes, configs })
-    memories = createMemories({ store, find: workspaces.get })
-  })
-  after(async () => {
-    await store.close()
-    await rm(folder, { recursive: true })
-  })
 
   test('PL-3 the model of runtime_config wins, paths are relative to the config, and the backend does not get keys of the platform', async () => {
     const runtimeConfig = { cmd: 'cat', timeout: 0, auth_token_file: '.auth-token' }
@@ -78,19 +58,6 @@ describe('the brief of a turn, and whether the turn can run', () => {
     assert.equal((await brief(id, 2)).sessionToken, 'token-1')
     await writeFile(homes.configPath(id), 'name: a\nruntime: mock\n')
     assert.equal((await brief(id, 3)).sessionToken, undefined)
-  })
-
-  test('PL-3 many turns that start at once read a changed config once', async () => {
-    const { id } = await workspaces.create({ name: 'a', runtimeConfig: { cmd: 'cat' } })
-    await brief(id)
-    let checks = 0
-    check = () => {
-      checks += 1
-      return { ok: true }
-    }
-    await writeFile(homes.configPath(id), 'name: b\nruntime_config:\n  cmd: dog\n')
-    const briefs = await Promise.all(Array.from({ length: 20 }, () => brief(id)))
-    assert.deepEqual([checks, briefs.every(({ options }) => options['cmd'] === 'dog')], [1, true])
   })
 
   test('PL-3 a config.yaml that cannot be read fails the turns of its workspace as an invalid one does', async () => {
@@ -143,12 +110,7 @@ const FRESH = { ...FIRST, interrupted: false, sessionRetried: false }
 
 /** Briefs of workspaces in a real store; config.yaml is read at creation only. */
 function setUp(t: TestContext, childEnvironment?: ChildEnvironment) {
-  const folder = temporaryDir(t)
-  const store = openSqlite({ path: join(folder, 'm.db'), clock: systemClock })
-  t.after(() => store.close())
-  const homes = createHomes(folder)
-  const configs = createWorkspaceConfigs({ store, homes, log: silentLog, check: async () => ({ ok: true }) })
-  const workspaces = createWorkspaces({ store, homes, configs })
+  const { folder, store, homes, configs, workspaces } = openTestWorkspaces(t)
   const seen = { reads: 0 }
   const read: Store['read'] = (transaction) => {
     seen.reads += 1

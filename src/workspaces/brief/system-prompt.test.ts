@@ -2,29 +2,18 @@ import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { temporaryDir } from '../../../test/harness/process-harness.ts'
-import { systemClock } from '../../clock.ts'
+import { openTestWorkspaces } from '../../../test/harness/stores/workspaces.ts'
 import { MoleculeError } from '../../errors.ts'
-import { silentLog } from '../../log.ts'
 import type { Brief } from '../../protocol/brief.ts'
-import { openSqlite } from '../../store/sqlite/sqlite.ts'
 import type { Store } from '../../store/store.ts'
-import { createHomes } from '../homes/homes.ts'
 import type { NewWorkspace } from '../workspace.ts'
-import { createWorkspaceConfigs } from '../workspace-configs.ts'
-import { createWorkspaces } from '../workspaces.ts'
 import { systemPromptStep } from './system-prompt.ts'
 
 const PLAIN: Brief = { runtime: 'model', options: {}, systemPrompt: '', workingDir: '/', maxAttempts: 1, env: {} }
 
 /** Workspaces of a real store. `promptOf` reads the prompt; reads of the store fail while `isDown` says so. */
 function setUp(t: TestContext) {
-  const folder = temporaryDir(t)
-  const store = openSqlite({ path: join(folder, 'm.db'), clock: systemClock })
-  t.after(() => store.close())
-  const homes = createHomes(folder)
-  const configs = createWorkspaceConfigs({ store, homes, log: silentLog, check: async () => ({ ok: true }) })
-  const workspaces = createWorkspaces({ store, homes, configs })
+  const { store, homes, workspaces } = openTestWorkspaces(t)
   const outage = { isDown: false }
   const read: Store['read'] = (transaction) =>
     outage.isDown ? Promise.reject(new MoleculeError('store_unavailable', 'lost')) : store.read(transaction)
@@ -100,12 +89,7 @@ test('RT-1 the team is read again after a read that failed', async (t) => {
 
 /** A workspace with a folder, and the prompts that its turns get. */
 async function setUpFiles(t: TestContext) {
-  const folder = temporaryDir(t)
-  const store = openSqlite({ path: join(folder, 'm.db'), clock: systemClock })
-  t.after(() => store.close())
-  const homes = createHomes(folder)
-  const configs = createWorkspaceConfigs({ store, homes, log: silentLog, check: async () => ({ ok: true }) })
-  const workspaces = createWorkspaces({ store, homes, configs })
+  const { store, homes, workspaces } = openTestWorkspaces(t)
   const { id } = await workspaces.create({ name: 'lead' })
   const make = (brief: Partial<Brief> = {}) => {
     const addPrompt = systemPromptStep({

@@ -3,12 +3,11 @@
  * worker that takes every directive. A node can crash, come back, and have its worker leave and join. Nothing happens
  * by itself: after a step, `quiet` resolves when everything that the step caused is done.
  */
-import { createLocalInbox, type LocalInbox } from '../../../src/inbox/local/local-inbox.ts'
+import type { LocalInbox } from '../../../src/inbox/local/local-inbox.ts'
 import type { Directive } from '../../../src/inbox/worker.ts'
-import { silentLog } from '../../../src/log.ts'
 import { type Store, sql, type Value } from '../../../src/store/store.ts'
-import { keepSession } from '../../../src/workspaces/sessions.ts'
 import { type ManualClock, manualClock } from '../../fakes/manual-clock.ts'
+import { openLocalInbox } from '../../harness/stores/local-inbox.ts'
 
 /** The engine under test: one store for each node, on the same data. An embedded store is shared by both nodes. */
 export interface ModelEngine {
@@ -142,13 +141,7 @@ function newNode(name: string, store: Store): MutableTestNode {
 }
 
 function newInbox({ name, store, clock }: MutableTestNode): LocalInbox {
-  return createLocalInbox({
-    store,
-    clock,
-    host: name,
-    log: silentLog,
-    keepSession: (key, token) => keepSession(name, key, token),
-  })
+  return openLocalInbox(store, clock, name)
 }
 
 /** An inbox acts only through its store: without a pending call to the store, nothing is in progress. */

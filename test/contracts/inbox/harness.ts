@@ -7,14 +7,13 @@ import type { ApiAnswer } from '../../../src/api/api.ts'
 import { type Clock, systemClock } from '../../../src/clock.ts'
 import { createWorkspaceLogs, type WorkspaceLogs } from '../../../src/doors/workspace-logs.ts'
 import { MoleculeError } from '../../../src/errors.ts'
-import { workspaceId } from '../../../src/ids.ts'
-import { createLocalInbox, type LocalInbox } from '../../../src/inbox/local/local-inbox.ts'
+import type { LocalInbox } from '../../../src/inbox/local/local-inbox.ts'
 import type { Letter } from '../../../src/inbox/reception.ts'
 import type { Directive, Lease, Outcome } from '../../../src/inbox/worker.ts'
-import { silentLog } from '../../../src/log.ts'
 import { type Row, type Store, sql, type Value } from '../../../src/store/store.ts'
 import { readActivity } from '../../../src/views/activity.ts'
-import { keepSession } from '../../../src/workspaces/sessions.ts'
+import { insertWorkspace } from '../../harness/stores/insert-workspace.ts'
+import { openLocalInbox } from '../../harness/stores/local-inbox.ts'
 import { within } from '../../harness/wait.ts'
 import type { StoreUnderTest } from '../store-contract.ts'
 
@@ -86,16 +85,8 @@ export function createInboxHarness({ open }: StoreUnderTest): InboxHarness {
     },
     activity: async (id, type) => (await readActivity(local.store, { workspaceId: id, type, limit: 100 })).activity,
     sql: (text, ...values) => opened.store.write(() => sql(text, values)),
-    newInbox: (clock = systemClock, store = opened.store) =>
-      createLocalInbox({
-        store,
-        clock,
-        host: HOST,
-        log: silentLog,
-        keepSession: (key, token) => keepSession(HOST, key, token),
-        keepSessionOn: (place) => (key, token) => keepSession(place, key, token),
-      }),
-    workspace: (slots = 1) => makeWorkspace(opened.store, slots),
+    newInbox: (clock = systemClock, store = opened.store) => openLocalInbox(store, clock, HOST),
+    workspace: (slots = 1) => insertWorkspace(opened.store, { hosted: 0, slots }),
     async load(id) {
       const [row] = await opened.store.read(() =>
         sql('select running, waiting from workspace_load where workspace_id = $1', [id]),
@@ -122,19 +113,6 @@ export function createInboxHarness({ open }: StoreUnderTest): InboxHarness {
     state: async (taskId) => (await local.reception.task(taskId))?.status.state,
   }
   return harness
-}
-
-async function makeWorkspace(store: Store, slots: number): Promise<string> {
-  const id = workspaceId()
-  await store.write(function* () {
-    yield* sql(
-      `insert into workspaces (id, name, role, runtime, settings, status, created_at)
-       values ($1, 'test', '', 'mock', '{}', 'online', now_ms())`,
-      [id],
-    )
-    yield* sql('insert into workspace_load (workspace_id, hosted, slots) values ($1, 0, $2)', [id, slots])
-  })
-  return id
 }
 
 let workers = 0

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import type { Lease, Outcome } from '../../../src/inbox/worker.ts'
 import type { CardFacts } from '../../../src/workspaces/workspace.ts'
 import { letterTo } from '../../fakes/letters.ts'
+import { insertWorkspace } from '../../harness/stores/insert-workspace.ts'
 import { done, failure } from '../inbox/harness.ts'
 import type { WorkspacesUnderTest } from './under-test.ts'
 
@@ -175,14 +176,7 @@ export function cardTests(opened: WorkspacesUnderTest): void {
   test('PL-23 the cards of more workspaces than are read at once are each their own', async () => {
     const { workspaces, inbox } = opened
     const ids = Array.from({ length: 102 }, (_, n) => `ws_0000000000000000000000A${String(n).padStart(3, '0')}`)
-    for (const id of ids) {
-      await inbox.sql(
-        `insert into workspaces (id, name, role, runtime, settings, status, created_at)
-         values ($1, 'many', '', 'mock', '{"runtimeConfig":{}}', 'online', 0)`,
-        id,
-      )
-      await inbox.sql('insert into workspace_load (workspace_id, hosted, slots) values ($1, 1, 1)', id)
-    }
+    for (const id of ids) await insertWorkspace(inbox.store, { id, name: 'many' })
     const dead = [ids[0], ids[99], ids[101]].map(String)
     for (const id of dead) await run(id, { type: 'dead', failure })
     const shown = (await workspaces.all()).filter(({ id, card }) => ids.includes(id) && card?.deadLetters === 1)

@@ -2,11 +2,10 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
-import { workspaceId } from '../../../src/ids.ts'
 import { openSqlite } from '../../../src/store/sqlite/sqlite.ts'
 import { type Row, type Store, sql, type Value } from '../../../src/store/store.ts'
 import { type ManualClock, manualClock } from '../../fakes/manual-clock.ts'
+import { insertWorkspace } from './insert-workspace.ts'
 
 /** Noon of a day, UTC. */
 export const START_MS = Date.UTC(2026, 0, 15, 12)
@@ -82,7 +81,12 @@ const NEEDED: Readonly<Record<string, (n: number) => Readonly<Record<string, Val
   }),
 }
 
-export function openTestStore(t: Pick<TestContext, 'after'>): SqliteUnderTest {
+/** The end of a test, or of a group of tests. */
+export interface TestEnd {
+  after(close: () => Promise<void>): void
+}
+
+export function openTestStore(t: TestEnd): SqliteUnderTest {
   const folder = mkdtempSync(join(tmpdir(), 'molecule-store-'))
   const clock = manualClock(START_MS)
   const store = openSqlite({ path: join(folder, 'molecule.db'), clock })
@@ -103,16 +107,6 @@ export function openTestStore(t: Pick<TestContext, 'after'>): SqliteUnderTest {
       const places = Object.keys(row).map((_, index) => `$${index + 1}`)
       await run(`insert into ${table} (${Object.keys(row)}) values (${places})`, ...Object.values(row))
     },
-    async addWorkspace({ id = workspaceId(), name = 'test', hosted = 1 } = {}) {
-      await store.write(function* () {
-        yield* sql(
-          `insert into workspaces (id, name, role, runtime, settings, status, created_at)
-           values ($1, $2, 'a role', 'mock', '{}', 'online', now_ms())`,
-          [id, name],
-        )
-        yield* sql('insert into workspace_load (workspace_id, hosted, slots) values ($1, $2, 1)', [id, hosted])
-      })
-      return id
-    },
+    addWorkspace: (row = {}) => insertWorkspace(store, { role: 'a role', ...row }),
   }
 }

@@ -34,7 +34,7 @@ const TOKEN_PROTOCOL = 'molecule.bearer.'
 /** A client that sends a larger message is disconnected. */
 const MESSAGE_BYTES_MAX = 128 * 1024
 /** Further sockets of a token, or of all, are refused with `too_many_requests`. */
-export const SOCKETS_PER_TOKEN_MAX = 32
+const SOCKETS_PER_TOKEN_MAX = 32
 const SOCKETS_MAX = 2000
 /** Hints may be lost, so the last numbers of all logs are compared this often. */
 const SWEEP_MS = 5000
