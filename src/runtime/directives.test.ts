@@ -12,19 +12,12 @@ import { createRuntime, type RuntimeOptions } from './runtime.ts'
 const away = () => new MoleculeError('store_unavailable', 'away', { retryable: true })
 const DONE: BackendEvent = { type: 'done', parts: [{ text: 'ok' }], finality: 'completed' }
 
-const leaseOf = (messageId: string): Lease => ({
-  conversationId: 'c',
-  taskId: 't',
-  messageId,
-  epoch: 1,
-  contextId: 'c',
-  ...letterTo('ws_1'),
-  idempotencyKey: 'k',
-  failures: 0,
-  losses: 0,
-  interrupted: false,
-  sessionRetried: false,
-})
+/** Of a message that is tried for the first time. */
+const FIRST = { failures: 0, losses: 0, interrupted: false, sessionRetried: false, idempotencyKey: 'k', epoch: 1 }
+
+const leaseOf = (messageId: string): Lease => {
+  return { ...letterTo('ws_1'), ...FIRST, conversationId: 'c', taskId: 't', messageId, contextId: 'c' }
+}
 
 type Play = (turn: Turn, signal: AbortSignal) => AsyncIterable<BackendEvent>
 

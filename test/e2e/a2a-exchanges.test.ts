@@ -67,18 +67,10 @@ function testExchanges(table: readonly Exchange[]): void {
   }
 }
 
-const rpc = (method: string, params?: unknown) => ({
-  jsonrpc: '2.0',
-  id: 7,
-  method,
-  ...(params !== undefined && { params }),
-})
-const message = (more: object = {}) => ({
-  messageId: randomUUID(),
-  role: 'ROLE_USER',
-  parts: [{ text: 'hi' }],
-  ...more,
-})
+const rpc = (method: string, params?: unknown) => ({ jsonrpc: '2.0', id: 7, method, params })
+const message = (more: object = {}) => {
+  return { messageId: randomUUID(), role: 'ROLE_USER', parts: [{ text: 'hi' }], ...more }
+}
 const usedTwice = () => message({ parts: [{ text: randomUUID() }], metadata: { idempotency_key: 'used-twice' } })
 const messageV03 = (more: object = {}) => ({
   kind: 'message',

@@ -7,7 +7,7 @@ import { hostname } from 'node:os'
 import type { Backend, BackendContext } from '../../backends/backend.ts'
 import type { BackendRegistry } from '../../backends/backends.ts'
 import { createPlatformConnection } from '../../client/platform-connection.ts'
-import { createRemoteInbox, type RemoteBrief } from '../../client/remote-inbox.ts'
+import { createRemoteInbox, type RemoteBrief, type RemoteInboxOptions } from '../../client/remote-inbox.ts'
 import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import {
@@ -68,10 +68,7 @@ const LEAVE_TIMEOUT_MS = 6_000
 export async function startBridge(settings: BridgeSettings, parts: BridgeParts, signal: AbortSignal): Promise<Bridge> {
   const { workspaceId, backend, options } = settings
   const { state, clock, log, display, environment } = parts
-  await reapEarlierRuns(state, log)
-  const { bridgeId: owner, recordsDir } = state
-  const { cgroups } = await openCgroups({ owner, recordsDir, log, isOff: !settings.usesCgroups })
-  const processes = createProcesses({ owner, recordsDir, clock, log, cgroups })
+  const processes = await openProcesses(settings, parts)
   const context: BackendContext = { processes, environment, clock, log }
   const build = (): Backend => parts.registry.build(backend, options, context)
   const connection = openConnection(settings, parts)
@@ -84,16 +81,7 @@ export async function startBridge(settings: BridgeSettings, parts: BridgeParts, 
       showHandler(broken, { isTrying, heartbeat, display })
     },
   })
-  const remote = createRemoteInbox({
-    connection,
-    workspaceId,
-    log,
-    host: sessionHost(state.hostId, settings),
-    backend: settings.backend,
-    concurrency: settings.concurrency,
-    capacity: handler.capacity,
-    startedText: `started on ${hostname()}`,
-  })
+  const remote = openRemoteInbox(settings, parts, { connection, capacity: handler.capacity })
   const lookAtLogin = createLoginCheck(environment)
   const checkLogin = () => lookAtLogin(backend, options)
   const heartbeat = createHeartbeat({ connection, workspaceId, clock, log, checkLogin })
@@ -141,6 +129,30 @@ export async function startBridge(settings: BridgeSettings, parts: BridgeParts, 
   runtime.start()
   return { close }
 }
+
+/** For the processes of turns; those of an earlier run are killed first. */
+async function openProcesses({ usesCgroups }: BridgeSettings, { state, clock, log }: BridgeParts) {
+  await reapEarlierRuns(state, log)
+  const { bridgeId: owner, recordsDir } = state
+  const { cgroups } = await openCgroups({ owner, recordsDir, log, isOff: !usesCgroups })
+  return createProcesses({ owner, recordsDir, clock, log, cgroups })
+}
+
+const openRemoteInbox = (
+  settings: BridgeSettings,
+  { state, log }: BridgeParts,
+  { connection, capacity }: Pick<RemoteInboxOptions, 'connection' | 'capacity'>,
+) =>
+  createRemoteInbox({
+    connection,
+    workspaceId: settings.workspaceId,
+    log,
+    host: sessionHost(state.hostId, settings),
+    backend: settings.backend,
+    concurrency: settings.concurrency,
+    capacity,
+    startedText: `started on ${hostname()}`,
+  })
 
 /** Kills the processes that this bridge, or a bridge that is gone, left running. */
 async function reapEarlierRuns(state: StateFolder, log: MaskingLog): Promise<void> {
