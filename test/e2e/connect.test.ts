@@ -4,7 +4,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { builtinBackends, createBackendRegistry } from '../../src/backends/backends.ts'
-import { writeFakeAgent } from '../fakes/agents/fake-program.ts'
+import { createFakeProgram, writeFakeAgent } from '../fakes/agents/fake-program.ts'
 import { createExternalWorkspace, launchBridge, spawnBridge, startBridge, temporaryHome } from '../harness/bridge.ts'
 import { MOLECULE } from '../harness/command.ts'
 import { getTask, getWorkspace, replyText, sendWithoutWaiting, startPlatformFor } from '../harness/platform.ts'
@@ -164,6 +164,17 @@ test('CN-1 a dry run checks everything and takes no message', async (t) => {
   const dryRun = launchBridge(t, { ...start, args: ['--dry-run'] })
   assert.equal(await dryRun.ended, 0, dryRun.output())
   assert.match(dryRun.output(), /Dry run: nothing was registered.*workspace {2}Laptop.*backend {4}exec/s)
+  const { path } = createFakeProgram('acp', 'needs-login')
+  const locked = launchBridge(t, {
+    ...start,
+    cmd: undefined,
+    args: ['--dry-run', '--backend', 'acp', '--backend-opt', `cmd=${path}`],
+  })
+  assert.equal(await locked.ended, 0, locked.output())
+  assert.match(
+    locked.output(),
+    /backend {4}acp \(0\.99\.0; if it is not logged in: set the option auth_method to one .* key/,
+  )
   assert.equal((await getWorkspace(platform, workspace.id)).status, 'offline')
   assert.equal((await getTask(platform, workspace.id, waiting)).status.state, 'TASK_STATE_SUBMITTED')
 })

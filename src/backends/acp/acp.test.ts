@@ -313,7 +313,7 @@ test('AG-7 an agent that wants a login names its methods, and auth_method calls 
   assert.deepEqual([refused.code, refused.retryable], ['auth_failed', false])
   assert.match(
     refused.message,
-    /Set auth_method in runtime_config to one of its login methods: key \(API key: Takes the key of the environment\), account/,
+    /not logged in: Authentication required; set the option auth_method to one of its login methods: key \(API key: Takes the key of the environment\), account/,
   )
   assert.ok(refused.message.length < 700, 'the texts of the agent are bounded')
   // biome-ignore lint/suspicious/noControlCharactersInRegex: none may be there
@@ -338,7 +338,7 @@ test('AG-7 an agent that wants a login names its methods, and auth_method calls 
 test('AG-7 BK-8 validate names the login methods of an agent, and refuses an unknown auth_method', async (t) => {
   const { build } = setUp(t)
   const open = await build('needs-login').validate(NEVER)
-  assert.ok(open.ok && /if it is not logged in: Set auth_method .* key \(API key/.test(open.note ?? ''))
+  assert.ok(open.ok && /if it is not logged in: set the option auth_method .* key \(API key/.test(open.note ?? ''))
   const set = await build('needs-login', { auth_method: 'key' }).validate(NEVER)
   assert.ok(set.ok && set.note === undefined)
   const unknown = await build('needs-login', { auth_method: 'face' }).validate(NEVER)

@@ -91,7 +91,7 @@ async function validateByGreeting(
     // Without the login, which may open a browser.
     const { version, canLoad, canResume, authMethods } = await greetOnce({ processes, spawning, log, facts }, limit)
     if (authMethod !== undefined && !authMethods.some(({ id }) => id === authMethod)) {
-      const problem = `backend "acp": the agent has no login method ${JSON.stringify(authMethod)}.`
+      const problem = `backend "acp": the agent has no login method ${JSON.stringify(authMethod)}`
       return { ok: false, problem, remedy: authAdvice(authMethods) }
     }
     const notes = [

@@ -234,10 +234,10 @@ async function checkRunnable(name: string, backend: Backend): Promise<readonly s
   return backend.limits?.() ?? []
 }
 
-/** Prevents a bridge whose every message fails: throws `backend_missing`. Returns the version or a note. */
-export async function requireRunnable(name: string, backend: Backend): Promise<string | undefined> {
+/** Prevents a bridge whose every message fails: throws `backend_missing`. Returns version and note. */
+export async function requireRunnable(name: string, backend: Backend): Promise<string> {
   const validation = await validateAndClose(backend)
-  if (validation.ok) return validation.version ?? validation.note
+  if (validation.ok) return [validation.version, validation.note].filter(Boolean).join('; ')
   const message = `the backend ${name} cannot run here: ${validation.problem.replace(/\.$/, '')}; ${validation.remedy}`
   throw new MoleculeError('backend_missing', message)
 }

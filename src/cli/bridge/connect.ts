@@ -240,7 +240,7 @@ async function dryRun(settings: BridgeSettings, registry: BackendRegistry, { out
       'Dry run: nothing was registered and no message was taken.',
       `  platform   ${apiUrl}`,
       `  workspace  ${name} (${workspaceId}), ${status}`,
-      `  backend    ${backend}${about ? ` (${about})` : ''}`,
+      `  backend    ${backend}${about === '' ? '' : ` (${about})`}`,
       `  folder     ${dir}`,
       `  at a time  ${concurrency}`,
     ]

@@ -36,7 +36,7 @@ export function readAuthMethods(value: unknown): readonly AcpAuthMethod[] {
 export async function logIn<T extends Offer>(rpc: AcpRpc, greeting: Promise<T>, methodId: string): Promise<T> {
   const greeted = await greeting
   if (!greeted.authMethods.some(({ id }) => id === methodId)) {
-    const message = `the agent has no login method ${JSON.stringify(methodId)}. ${authAdvice(greeted.authMethods)}`
+    const message = `the agent has no login method ${JSON.stringify(methodId)}; ${authAdvice(greeted.authMethods)}`
     throw new MoleculeError('bad_config', message)
   }
   await rpc.request('authenticate', { methodId }, new AbortController().signal).catch((thrown: unknown) => {
@@ -52,14 +52,19 @@ export async function logIn<T extends Offer>(rpc: AcpRpc, greeting: Promise<T>, 
 export function withAuthMethods(error: MoleculeError, { authMethods }: Offer): MoleculeError {
   if (authMethods.length === 0) return error
   const { code, message, retryable, details, cause } = error
-  return new MoleculeError(code, `${message}. ${authAdvice(authMethods)}`, { retryable, details, cause })
+  return new MoleculeError(code, `${message.replace(/\.$/, '')}; ${authAdvice(authMethods)}`, {
+    retryable,
+    details,
+    cause,
+  })
 }
 
+/** Also for the owner of a bridge, who has no `runtime_config`. Without a full stop. */
 export function authAdvice(methods: readonly AcpAuthMethod[]): string {
-  if (methods.length === 0) return 'It offers no login method: remove auth_method from runtime_config.'
+  if (methods.length === 0) return 'it offers no login method: remove the option auth_method'
   const listed = methods.map(({ id, name, description }) => {
     const about = [name, description].filter((text) => text !== '' && text !== id).join(': ')
     return about === '' ? id : `${id} (${about})`
   })
-  return `Set auth_method in runtime_config to one of its login methods: ${listed.join(', ')}.`
+  return `set the option auth_method to one of its login methods: ${listed.join(', ')}`
 }
