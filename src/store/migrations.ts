@@ -34,6 +34,7 @@ import { schema0028 } from './migrations/0028-damaged-replies.ts'
 import { schema0029 } from './migrations/0029-read-epoch.ts'
 import { schema0030 } from './migrations/0030-token-work.ts'
 import { schema0031 } from './migrations/0031-waits-for.ts'
+import { schema0032 } from './migrations/0032-arrivals.ts'
 
 const MIGRATIONS: readonly string[] = [
   schema0001,
@@ -67,6 +68,7 @@ const MIGRATIONS: readonly string[] = [
   schema0029,
   schema0030,
   schema0031,
+  schema0032,
 ]
 
 /** The migrations after version `current`, as [version, text]. Throws for a store of a newer Molecule. */

@@ -31,6 +31,8 @@ export interface ChatService {
   sends(): number
   /** How often the bot was told to wait because of these limits. */
   refusals(): number
+  /** Downloads of files get no answer until the returned function is called. */
+  holdDownloads(): () => void
   /** The next read of a history fails, where the service has one that can fail. */
   failNextHistory?(): void
   /** Ends the connections of the bot, as a broken network does. */

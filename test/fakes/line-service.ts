@@ -60,6 +60,7 @@ export async function startLineService({
   const counts = createCallCounts()
   let limit: CallWindow | undefined
   let refusals = 0
+  let downloads = Promise.resolve()
   const send = (line: Line, socket: Socket) => {
     const result = (value: object) => write({ type: 'result', n: line['n'], result: value })
     const taken = limit && counts.take(String(line['place']), limit)
@@ -107,7 +108,9 @@ export async function startLineService({
       case 'react':
         return void reactions.set(`${line['place']} ${line['messageId']}`, line['state'])
       case 'download':
-        return void write({ type: 'result', n, content: Buffer.from(files.get(line['ref']) ?? []).toString('base64') })
+        return void downloads.then(() =>
+          write({ type: 'result', n, content: Buffer.from(files.get(line['ref']) ?? []).toString('base64') }),
+        )
       case 'history':
         return history(line)
       case 'find':
@@ -146,8 +149,9 @@ export async function startLineService({
       const message = toIncoming(given, files)
       said.push(message)
       if (!usesHistory) unconfirmed.set(message.id, message)
-      write({ type: 'message', message })
-      if (given.twice) write({ type: 'message', message })
+      const event = { type: 'message', message: { ...message, isLive: true } }
+      write(event)
+      if (given.twice) write(event)
       return message.id
     },
     written: (place) => written.filter((message) => message.place === place.id),
@@ -167,6 +171,11 @@ export async function startLineService({
       limit = { limit: 5, windowMs: 5 * secondMs }
     },
     refusals: () => refusals,
+    holdDownloads() {
+      const held = Promise.withResolvers<void>()
+      downloads = held.promise
+      return held.resolve
+    },
     sends: () => written.length,
     dropConnections: () => bot?.destroy(),
     isConnected: () => bot !== undefined,

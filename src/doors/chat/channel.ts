@@ -144,6 +144,8 @@ export interface IncomingMessage {
   /** In a direct chat, with a mention of the bot, or as a reply to one of its messages. */
   readonly isAddressed: boolean
   readonly sentAtMs: number
+  /** It arrives as it is written, so it is not old even if a clock is wrong. Absent: it may have waited for the bot. */
+  readonly isLive?: boolean
   readonly files: readonly IncomingFile[]
 }
 
@@ -175,6 +177,8 @@ export interface CommandCall {
   /** `new`, `stop`, `status`, ... */
   readonly name: string
   readonly argument: string
+  /** By the clock of the service; absent: now. */
+  readonly sentAtMs?: number
   /** Only the person who gave the command sees the answer, where the service can do that. Markdown. */
   answer(markdown: string): Promise<void>
 }

@@ -48,9 +48,10 @@ export async function openSession(stored: StoredChannel, context: ChatContext, o
   const connected = Promise.withResolvers<SessionContext & { receiver: Receiver }>()
   connected.promise.catch(() => undefined)
   const inbound = createKeyedQueue()
+  const behind = new Set<string>()
   const wakeUp = createWakeUp()
   const catchUp = () =>
-    catchUpAll({ context, stored, channel, inbound, connected: connected.promise, signal: stopping.signal })
+    catchUpAll({ context, stored, channel, inbound, behind, connected: connected.promise, signal: stopping.signal })
   try {
     await catchUp()
     const account = await channel.connect(
@@ -73,7 +74,8 @@ export async function openSession(stored: StoredChannel, context: ChatContext, o
     )
     await channels.setProblem(stored.name, undefined)
     const signals = { signal: stopping.signal, channelSignal: closing.signal }
-    const session = createSessionContext({ context, stored, channel, account, ...signals })
+    const session = createSessionContext({ context, stored, channel, account, ...signals }, behind)
+    await session.receiver.resume()
     connected.resolve(session)
     const work = keepDelivering(session, session.receiver, wakeUp)
     session.resume()
@@ -108,7 +110,7 @@ interface Connected {
   readonly channelSignal: AbortSignal
 }
 
-function createSessionContext({ context, ...connected }: Connected) {
+function createSessionContext({ context, ...connected }: Connected, behind: ReadonlySet<string>) {
   const session: SessionContext = {
     ...context,
     ...connected,
@@ -120,7 +122,7 @@ function createSessionContext({ context, ...connected }: Connected) {
   const prompts = createPrompts(session)
   const follower = createFollower(session, prompts)
   const commands = createCommands(session)
-  const receiver = createReceiver(session, { prompts, follower, commands })
+  const receiver = createReceiver(session, { prompts, follower, commands, behind })
   const message: Receiver['message'] = (given) => receiver.message(withShownNames(given))
   return { ...session, receiver: { ...receiver, message }, resume: () => void follower.resumeAll() }
 }

@@ -3,11 +3,11 @@
  * connection. An interaction must be acknowledged within three seconds, so it is acknowledged first and answered later.
  */
 import type { APIInteraction, APIMessage, APIUser, Client, REST } from 'discord.js'
-import { sleep } from '../../wait.ts'
+import { createKeyedQueue, sleep } from '../../wait.ts'
 import type { ChannelEvents, ChannelOptions, IncomingMessage, Place } from '../chat/channel.ts'
 import { discordRefusal } from './discord-errors.ts'
 import { renderDiscord } from './discord-markdown.ts'
-import { isFromPerson, type RawChannel, toAuthor, toPlace } from './discord-messages.ts'
+import { isFromPerson, type RawChannel, timeOfId, toAuthor, toPlace } from './discord-messages.ts'
 
 export type DiscordLibrary = typeof import('discord.js')
 export type GatewayMessage = APIMessage & { readonly guild_id?: string }
@@ -35,7 +35,7 @@ export function listenToGateway(client: Client, context: DiscordEventsContext, s
   const receive = async (message: GatewayMessage) => {
     if (!isFromPerson(message)) return
     const incoming = context.read(message, await findPlace(message))
-    if (incoming) await events.message(incoming)
+    if (incoming) await events.message({ ...incoming, isLive: true })
   }
   let isBehind = false
   const giveUntilStored = async (message: GatewayMessage) => {
@@ -56,7 +56,7 @@ export function listenToGateway(client: Client, context: DiscordEventsContext, s
       }
     }
   }
-  let order = Promise.resolve()
+  const inChannel = createKeyedQueue()
   let waiting = 0
   client.ws.on(GatewayDispatchEvents.MessageCreate, (message: GatewayMessage) => {
     if (waiting >= WAITING_MAX) {
@@ -64,14 +64,13 @@ export function listenToGateway(client: Client, context: DiscordEventsContext, s
       return
     }
     waiting += 1
-    order = order
-      .then(() => giveUntilStored(message))
-      .then(() => {
-        waiting -= 1
-        if (waiting > 0 || !isBehind) return
-        isBehind = false
-        events.reconnected()
-      })
+    // A channel that is not known is looked up first: only its own messages wait for that.
+    void inChannel(message.channel_id, () => giveUntilStored(message)).then(() => {
+      waiting -= 1
+      if (waiting > 0 || !isBehind) return
+      isBehind = false
+      events.reconnected()
+    })
   })
   client.ws.on(GatewayDispatchEvents.InteractionCreate, (interaction: APIInteraction) => {
     receiveInteraction(interaction, client.rest, context).catch((cause: { status?: number }) =>
@@ -141,6 +140,6 @@ async function receiveInteraction(
       for (const text of rest_) await followUp(text)
     }
     const { name, options = [] } = interaction.data as { name: string; options?: { value?: unknown }[] }
-    await events.command({ ...base, name, argument: String(options[0]?.value ?? ''), answer })
+    await events.command({ ...base, name, argument: String(options[0]?.value ?? ''), sentAtMs: timeOfId(id), answer })
   }
 }

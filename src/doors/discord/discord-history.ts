@@ -2,15 +2,13 @@
 import type { REST } from 'discord.js'
 import type { HistoryQuery, IncomingMessage, Place } from '../chat/channel.ts'
 import { type DiscordLibrary, type GatewayMessage, isGone } from './discord-events.ts'
-import { type RawChannel, toPlace } from './discord-messages.ts'
+import { idBefore, type RawChannel, toPlace } from './discord-messages.ts'
 
 export const PAGE_MESSAGES = 100
 /** Pages of one call: between the messages of people there may be many of the bot itself. */
 const PAGES_MAX = 20
 /** One page of the service; the bot does not read the threads of further servers. */
 const GUILDS_MAX = 200
-/** An id contains the time since then, in its upper bits. */
-const EPOCH_MS = 1_420_070_400_000
 
 export interface HistoryContext {
   readonly rest: REST
@@ -38,9 +36,6 @@ export async function readHistory(
   }
   return found
 }
-
-/** The largest id before a time. */
-const idBefore = (ms: number): string => String((BigInt(Math.max(ms - EPOCH_MS, 1)) << 22n) - 1n)
 
 function emptyWhereGone(error: unknown): [] {
   if (isGone(error)) return []

@@ -9,6 +9,14 @@ const PERSON_TYPES = [0, 19]
 const DIRECT_TYPES = [1, 3]
 const THREAD_TYPES = [10, 11, 12]
 
+/** An id contains the time since then, in its upper bits. */
+const EPOCH_MS = 1_420_070_400_000
+
+/** The largest id before a time. */
+export const idBefore = (ms: number): string => String((BigInt(Math.max(ms - EPOCH_MS, 1)) << 22n) - 1n)
+
+export const timeOfId = (id: string): number => Number(BigInt(id) >> 22n) + EPOCH_MS
+
 /** The part of a channel object that events and the API share. */
 export interface RawChannel {
   readonly id: string

@@ -13,6 +13,8 @@ import { pollProblem, refusalOf, telegramOutcome, tokenRefused } from './telegra
 import { type BotAccount, toIncomingMessage, toPress } from './telegram-messages.ts'
 
 const POLL_S = 25
+/** Of one poll. */
+const UPDATES_MAX = 100
 const RETRY_MS = [1000, 2000, 5000, 15_000] as const
 const CALLBACK_TEXT_CHARS_MAX = 200
 
@@ -26,19 +28,23 @@ export async function keepPolling(api: Api, context: PollContext, signal: AbortS
   const { events, options } = context
   const allowed_updates = ['message', 'callback_query'] as const
   let offset = 0
+  /** The service may have kept updates for a bot that was away. */
+  let isBehind = true
   for (let failures = 0; !signal.aborted; ) {
     try {
-      // After a failure a short poll tells at once that all is well again.
-      const timeout = failures > 0 ? 0 : POLL_S
+      // After a failure a short poll tells at once that all is well again, and what was kept comes before what is live.
+      const timeout = isBehind ? 0 : POLL_S
       const updates = await api.getUpdates({ offset, timeout, allowed_updates }, abortSignal(signal))
       if (failures > 0) events.problem(undefined)
       failures = 0
       for (const update of updates) {
-        await receive(update, api, context)
+        await receive({ update, isLive: !isBehind }, api, context)
         offset = update.update_id + 1
       }
+      if (updates.length < UPDATES_MAX) isBehind = false
     } catch (error) {
       if (signal.aborted) return
+      isBehind = true
       const refusal = refusalOf(error)
       if (refusal?.error_code === 401) return events.refused(tokenRefused())
       if (!(error instanceof UpdateNotStored)) events.problem(pollProblem(error))
@@ -61,25 +67,36 @@ function readUpdate(update: Update, me: BotAccount) {
   }
 }
 
-async function receive(update: Update, api: Api, { events, options, me }: PollContext): Promise<void> {
+async function receive(
+  { update, isLive }: { readonly update: Update; readonly isLive: boolean },
+  api: Api,
+  { events, options, me }: PollContext,
+): Promise<void> {
   const { press, message } = readUpdate(update, me)
   try {
-    if (message) await events.message(message)
-    if (press) {
-      let isAnswered = false
-      const answer = async (text: string) => {
-        isAnswered = true
-        await api
-          .answerCallbackQuery(press.id, { text: text.slice(0, CALLBACK_TEXT_CHARS_MAX) })
-          .catch((error: unknown) => {
-            options.log.debug({ problem: telegramOutcome(error).error }, 'the answer to a button did not arrive')
-          })
-      }
-      await events.press({ ...press, answer })
-      // Without an answer the button shows a clock for a minute.
-      if (!isAnswered) await answer('')
-    }
+    if (message) await events.message({ ...message, isLive })
   } catch (error) {
     throw new UpdateNotStored('the update could not be stored', { cause: error })
   }
+  if (press) void answerPress(press, api, { events, options })
+}
+
+/** Not awaited: the answer to a button edits a message, and later updates of other chats must not wait for that. */
+async function answerPress(
+  press: ReturnType<typeof toPress> & object,
+  api: Api,
+  { events, options }: Pick<PollContext, 'events' | 'options'>,
+): Promise<void> {
+  let isAnswered = false
+  const answer = async (text: string) => {
+    isAnswered = true
+    await api
+      .answerCallbackQuery(press.id, { text: text.slice(0, CALLBACK_TEXT_CHARS_MAX) })
+      .catch((error: unknown) => {
+        options.log.debug({ problem: telegramOutcome(error).error }, 'the answer to a button did not arrive')
+      })
+  }
+  await events.press({ ...press, answer })
+  // Without an answer the button shows a clock for a minute.
+  if (!isAnswered) await answer('')
 }

@@ -1,8 +1,9 @@
 /** Part of the channel contract: the limits of a service, and chats that do not wait for each other. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { PLACE_MESSAGES_MAX } from '../../../src/doors/chat/receive/flood-limit.ts'
 import { waitUntil } from '../../harness/wait.ts'
-import { ADA, type ChannelUnderTest, type ChatOptions, type OpenChat, openChat } from './open-chat.ts'
+import { ADA, type ChannelUnderTest, type ChatOptions, EVE, type OpenChat, openChat } from './open-chat.ts'
 
 /** A second of the service takes so long. */
 const SECOND_MS = 100
@@ -15,6 +16,68 @@ export function channelLimitTests(under: ChannelUnderTest): void {
     const chat = await open(t)
     chat.service.keepLimits(SECOND_MS)
     await answerBurst(chat, { places: 3, messages: 12 })
+  })
+
+  test('GW-13 a chat whose file, or whose pairing code, is not through holds up no other chat', async (t) => {
+    const chat = await open(t)
+    const [slow, strange, quick] = (['direct', 'direct', 'direct'] as const).map((kind) => chat.service.newPlace(kind))
+    if (!slow || !strange || !quick) throw new Error('no places')
+    const release = chat.service.holdDownloads()
+    const files = [{ name: 'large.bin', content: Buffer.from('bytes'), mediaType: 'text/plain' }]
+    chat.service.say({ place: slow, author: ADA, text: 'with a file', files })
+    chat.service.say({ place: slow, author: ADA, text: 'behind it' })
+    chat.service.failNextSend('no_answer')
+    chat.service.say({ place: strange, author: EVE, text: 'who am I' })
+    await chat.answers(strange, 1)
+    for (const text of ['one', 'two']) chat.service.say({ place: quick, author: ADA, text })
+    assert.deepEqual(await chat.answers(quick, 2), ['echo: one', 'echo: two'])
+    assert.deepEqual(chat.texts(slow), [])
+    release()
+    assert.deepEqual(await chat.answers(slow, 2), ['echo: with a file', 'echo: behind it'])
+  })
+
+  test('GW-13 a kill while a message waits for its file: the next start answers it and those behind it, once', async (t) => {
+    const chat = await open(t)
+    const [place, other] = [chat.service.newPlace('direct'), chat.service.newPlace('direct')]
+    const release = chat.service.holdDownloads()
+    const files = [{ name: 'large.bin', content: Buffer.from('bytes'), mediaType: 'text/plain' }]
+    chat.service.say({ place, author: ADA, text: 'with a file', files })
+    chat.service.say({ place, author: ADA, text: 'behind it' })
+    chat.service.say({ place: other, author: ADA, text: 'beside it' })
+    await chat.answers(other, 1)
+    await chat.platform.stop('SIGKILL')
+    release()
+    await chat.start()
+    assert.deepEqual(await chat.answers(place, 2), ['echo: with a file', 'echo: behind it'])
+    assert.equal((await chat.tasks()).length, 3)
+  })
+
+  test('GW-10 of 500 messages of one person at most the limit runs, and a message of the next minute does again', async (t) => {
+    const chat = await open(t)
+    const place = chat.service.newPlace('direct')
+    const nowMs = Date.now()
+    for (let n = 0; n < 500; n++) chat.service.say({ place, author: ADA, text: `flood ${n}`, sentAtMs: nowMs })
+    chat.service.say({ place, author: ADA, text: 'later', sentAtMs: nowMs + 61_000 })
+    await waitUntil(
+      () => chat.texts(place).includes('echo: later'),
+      () => JSON.stringify(chat.texts(place)),
+    )
+    const answered = chat.texts(place).filter((text) => text.startsWith('echo: flood'))
+    assert.deepEqual(
+      answered,
+      Array.from({ length: PLACE_MESSAGES_MAX }, (_, n) => `echo: flood ${n}`),
+    )
+    assert.equal(chat.texts(place).filter((text) => /too many messages/.test(text)).length, 1)
+  })
+
+  test('GW-5 a message that arrives as it is written is answered, although a clock is hours wrong', async (t) => {
+    const chat = await open(t)
+    const place = chat.service.newPlace('direct')
+    // The service keeps nothing for the bot any more, so what comes now is live.
+    chat.service.say({ place, author: ADA, text: 'first' })
+    await chat.answers(place, 1)
+    chat.service.say({ place, author: ADA, text: 'second', sentAtMs: Date.now() - 3 * 3600_000 })
+    assert.deepEqual(await chat.answers(place, 2), ['echo: first', 'echo: second'])
   })
 
   test('GW-2 GW-13 an answer with ten files is one message, or what the service takes in one', async (t) => {

@@ -27,6 +27,28 @@ export function chatLogTests(opened: ChatStoreUnderTest): void {
     assert.deepEqual(seen, ['m1', 'm2', 'm2', 'm4', 'm5'])
   })
 
+  test('GW-13 a message that arrives is kept, in order, until it is recorded; a copy of it is not new', async () => {
+    const arrival = (channel: string, id: string) => ({
+      ...{ channel, place: 'p', id, messageId: id, person: 'ada' },
+      ...{ description: '{}', message: JSON.stringify(`${channel} ${id}`) },
+    })
+    for (const id of ['b', 'a']) assert.equal(await log().arrive(arrival('arrivals', id)), true)
+    assert.equal(await log().arrive(arrival('arrivals beside', 'b')), true)
+    assert.equal(await log().arrive(arrival('arrivals', 'b')), false)
+    assert.deepEqual(await log().arrived('arrivals'), ['"arrivals b"', '"arrivals a"'])
+    assert.equal(await log().handled(arrival('arrivals', 'a')), true)
+    await log().record(arrival('arrivals', 'b'))
+    await log().record({ ...arrival('arrivals', 'a'), taskId: 'task of a' })
+    assert.equal(await log().arrive(arrival('arrivals', 'b')), false)
+    assert.deepEqual(await log().arrived('arrivals'), [])
+    assert.deepEqual(
+      (await log().open('arrivals')).map(({ id, taskId }) => [id, taskId]),
+      [['a', 'task of a']],
+    )
+    assert.equal((await log().arrived('arrivals beside')).length, 1)
+    assert.ok((await log().place({ channel: 'arrivals', place: 'p' }, '{}')).contextId)
+  })
+
   test('GW-5 a place keeps its conversation when its description changes', async () => {
     const key = { channel: 'described', place: 'p' }
     const first = await log().place(key, 'old')

@@ -54,6 +54,7 @@ export async function startDiscord(): Promise<FakeDiscord> {
     requests: [],
     buckets: {},
     refusals: 0,
+    downloads: Promise.resolve(),
     dispatch: gateway.dispatch,
   }
   const rest = createDiscordRest(context)
@@ -142,6 +143,11 @@ export async function startDiscord(): Promise<FakeDiscord> {
       context.buckets = discordBuckets(secondMs)
     },
     refusals: () => context.refusals,
+    holdDownloads() {
+      const held = Promise.withResolvers<void>()
+      context.downloads = held.promise
+      return held.resolve
+    },
     sends: () => world.messages.filter(({ author }) => author.id === world.bot.id).length,
     dropConnections: gateway.drop,
     isConnected: gateway.isConnected,

@@ -50,6 +50,8 @@ export interface DiscordRestContext {
   readonly requests: DiscordRequest[]
   /** Calls that a channel accepts in a time window, by the kind of the call; more get a 429 with the headers of the bucket. */
   buckets: Partial<Record<DiscordBucket, CallWindow>>
+  /** Downloads wait for it. */
+  downloads: Promise<void>
   /** How often the bot was told to wait. */
   refusals: number
 }
@@ -111,7 +113,10 @@ export function createDiscordRest(context: DiscordRestContext) {
   return async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
     const request = await readRequest(incoming)
     const url = new URL(incoming.url ?? '/', 'http://fake')
-    if (url.pathname.startsWith('/attachments/')) return sendFile(url.pathname, context.world, response)
+    if (url.pathname.startsWith('/attachments/')) {
+      await context.downloads
+      return sendFile(url.pathname, context.world, response)
+    }
     context.requests.push(request)
     // The callbacks and webhooks of an interaction carry their own token.
     const needsToken = !/^\/(interactions|webhooks)\//.test(request.path)

@@ -64,6 +64,7 @@ export async function startTelegram(): Promise<FakeTelegram> {
   const counts = createCallCounts()
   let secondMs: number | undefined
   let refusals = 0
+  let downloads = Promise.resolve()
   const server = createServer((request, response) => {
     handle(request, response).catch(() => response.destroy())
   })
@@ -71,7 +72,10 @@ export async function startTelegram(): Promise<FakeTelegram> {
     const [, kind, token, rest = ''] = /^\/(bot|file\/bot)([^/]+)\/(.+)$/.exec(request.url ?? '') ?? []
     const { parameters, files } = await readParameters(request)
     if (token !== world.token) return sendError(response, new BotApiError(401, 'Unauthorized'))
-    if (kind === 'file/bot') return sendFile(response, world.files.get(rest.split('/')[1] ?? ''))
+    if (kind === 'file/bot') {
+      await downloads
+      return sendFile(response, world.files.get(rest.split('/')[1] ?? ''))
+    }
     calls.push({ method: rest, parameters })
     const index = faults.findIndex(({ method }) => method.test(rest))
     const fault = index === -1 ? undefined : faults.splice(index, 1)[0]?.fault
@@ -138,6 +142,11 @@ export async function startTelegram(): Promise<FakeTelegram> {
       secondMs = ms
     },
     refusals: () => refusals,
+    holdDownloads() {
+      const held = Promise.withResolvers<void>()
+      downloads = held.promise
+      return held.resolve
+    },
     sends: () => calls.filter(({ method }) => /^send(Message|Document|Photo|MediaGroup)$/.test(method)).length,
     pollElsewhere: polls.conflict,
     addUpdate: (update) => polls.add(update),

@@ -38,7 +38,10 @@ export function createPromptPosts(context: SessionContext): PromptPosts {
       // An answer and the end of the wait close a prompt at the same time: the first one says how it ended.
       if (!(await chatLog.removePrompt(id)) || messageId === undefined) return
       const rendered = firstText(channel, `${text}\n\n${sentence}`) ?? sentence
-      await inPlace(place, 'prompt', () => channel.edit({ place, messageId, text: rendered }, signal))
+      // Not awaited: the prompt of a budget may be in another chat than the task that waits for it.
+      void inPlace(place, 'prompt', () => channel.edit({ place, messageId, text: rendered }, signal)).catch(
+        () => undefined,
+      )
     },
   }
 }

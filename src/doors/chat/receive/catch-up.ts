@@ -14,8 +14,10 @@ import type { Receiver } from './receive.ts'
 /** Messages of one place that are read at once after an absence; later ones are read in the next round. */
 const HISTORY_MESSAGES = 100
 const HISTORY_ROUNDS_MAX = 10
-/** Without a further try, the next message of the place would move the mark past those that were not read. */
+/** New messages of the place wait for these tries, so that the order holds after a short failure. */
 const RETRY_MS = [1000, 2000, 5000, 15_000] as const
+/** Then they go on, and what was missed is read later. */
+const BEHIND_MS = 60_000
 
 export interface CatchUpOptions {
   readonly context: ChatContext
@@ -25,6 +27,8 @@ export interface CatchUpOptions {
   readonly inbound: (place: string, work: () => Promise<void>) => Promise<void>
   /** Rejects when the channel cannot be connected. */
   readonly connected: Promise<CatchUpContext>
+  /** Places whose history could not be read. Their marks stay where they are, because what was missed comes after them. */
+  readonly behind: Set<string>
   readonly signal: AbortSignal
 }
 
@@ -40,7 +44,7 @@ interface MissedPlace {
 
 /** Resolves when the work of every place is in its queue. Does nothing where the service keeps missed messages itself. */
 export async function catchUpAll(options: CatchUpOptions): Promise<void> {
-  const { context, stored, channel, inbound, connected, signal } = options
+  const { context, stored, channel, inbound, connected, behind, signal } = options
   if (channel.history === undefined) return
   const bindings = await context.channels.bindings(stored.name)
   const bound = new Map(bindings.map(({ place, sinceMs }) => [place, sinceMs]))
@@ -48,10 +52,23 @@ export async function catchUpAll(options: CatchUpOptions): Promise<void> {
   const begun = new Set<string>()
   const begin = (missed: MissedPlace) => {
     begun.add(missed.place.id)
-    inbound(missed.place.id, async () => {
+    read(missed)
+  }
+  const read = (missed: MissedPlace) => {
+    const { id } = missed.place
+    inbound(id, async () => {
       const session = await connected.catch(() => undefined)
-      if (session !== undefined) await catchUpSoon(missed, session)
-    }).catch((error) => warn(error, 'the history of a chat could not be read'))
+      if (session === undefined) return
+      if (behind.has(id)) await catchUp(missed, session)
+      else await catchUpSoon(missed, session)
+      behind.delete(id)
+    }).catch((error) => {
+      if (!behind.has(id)) warn(error, 'the history of a chat cannot be read; it is read later')
+      behind.add(id)
+      context.clock.after(BEHIND_MS, () => {
+        if (!signal.aborted) read(missed)
+      })
+    })
   }
   const warn = (error: unknown, text: string) =>
     context.log.warn({ err: toMoleculeError(error), channel: stored.name }, text)

@@ -3,12 +3,17 @@ import { test } from 'node:test'
 import { createFloodLimit, PLACE_MESSAGES_MAX } from './flood-limit.ts'
 
 test('GW-10 a flood of one place is limited and said once; other places, and the next minute, are not', () => {
-  let nowMs = 0
-  const flood = createFloodLimit({ monotonicMs: () => nowMs })
-  const results = Array.from({ length: PLACE_MESSAGES_MAX + 3 }, () => flood.take('a'))
+  const flood = createFloodLimit()
+  const results = Array.from({ length: PLACE_MESSAGES_MAX + 3 }, () => flood.take('a', 1000))
   assert.deepEqual(results.slice(0, PLACE_MESSAGES_MAX), Array(PLACE_MESSAGES_MAX).fill('ok'))
   assert.deepEqual(results.slice(PLACE_MESSAGES_MAX), ['first', 'more', 'more'])
-  assert.equal(flood.take('b'), 'ok')
-  nowMs += 60_000
-  assert.equal(flood.take('a'), 'ok')
+  assert.equal(flood.take('b', 1000), 'ok')
+  assert.equal(flood.take('a', 61_000), 'ok')
+})
+
+test('GW-10 a long flood gets the limit of each minute in which it was written, and one sentence for each', () => {
+  const flood = createFloodLimit()
+  const results = Array.from({ length: 500 }, (_, n) => flood.take('a', n * 500))
+  assert.equal(results.filter((result) => result === 'ok').length, 5 * PLACE_MESSAGES_MAX)
+  assert.ok(results.filter((result) => result === 'first').length <= 5)
 })

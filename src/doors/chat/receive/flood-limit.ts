@@ -1,5 +1,7 @@
-/** Limits the messages of one place: a burst passes, a flood does not. */
-import type { Clock } from '../../../clock.ts'
+/**
+ * Limits the messages of one place: a burst passes, a flood does not. Counted are the times at which the messages were
+ * written: when they arrive late or wait for something, they are no fewer.
+ */
 
 /** Messages of a place that are taken within a minute. */
 export const PLACE_MESSAGES_MAX = 30
@@ -9,21 +11,25 @@ const PLACES_MAX = 10_000
 
 export interface FloodLimit {
   /** `first`: the first message above the limit, to which the door answers with a sentence. `more`: a later one. */
-  take(place: string): 'ok' | 'first' | 'more'
+  take(place: string, sentAtMs: number): 'ok' | 'first' | 'more'
 }
 
-export function createFloodLimit(clock: Pick<Clock, 'monotonicMs'>): FloodLimit {
-  const windows = new Map<string, { sinceMs: number; count: number }>()
+export function createFloodLimit(): FloodLimit {
+  const places = new Map<string, { takenMs: number[]; saidAtMs: number }>()
   return {
-    take(place) {
-      const nowMs = clock.monotonicMs()
-      const known = windows.get(place)
-      const window = known !== undefined && nowMs - known.sinceMs < WINDOW_MS ? known : { sinceMs: nowMs, count: 0 }
-      window.count += 1
-      windows.set(place, window)
-      if (windows.size > PLACES_MAX) windows.delete(windows.keys().next().value ?? '')
-      if (window.count <= PLACE_MESSAGES_MAX) return 'ok'
-      return window.count === PLACE_MESSAGES_MAX + 1 ? 'first' : 'more'
+    take(place, sentAtMs) {
+      const known = places.get(place) ?? { takenMs: [], saidAtMs: Number.NEGATIVE_INFINITY }
+      places.set(place, known)
+      if (places.size > PLACES_MAX) places.delete(places.keys().next().value ?? '')
+      // A history has its messages in their order; those of before a window never count again.
+      known.takenMs = known.takenMs.filter((atMs) => atMs > sentAtMs - WINDOW_MS)
+      if (known.takenMs.length < PLACE_MESSAGES_MAX) {
+        known.takenMs.push(sentAtMs)
+        return 'ok'
+      }
+      if (sentAtMs < known.saidAtMs + WINDOW_MS) return 'more'
+      known.saidAtMs = sentAtMs
+      return 'first'
     },
   }
 }

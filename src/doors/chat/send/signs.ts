@@ -10,6 +10,8 @@ import type { Signs } from '../chat-context.ts'
 /** Services take 30 calls a second (Telegram) or 50 (Discord) of a bot. */
 const SIGNS_PER_SECOND = 10
 const PROGRESS_PER_SECOND = 5
+/** Messages of a place whose state waits; a flood shows no more. */
+const WAITING_MAX = 50
 /** Messages whose answer did not arrive; beyond it the oldest is forgotten. */
 const UNDELIVERED_MAX = 1000
 
@@ -42,6 +44,7 @@ export function createSigns({ channel, clock, signal }: SignsOptions): Signs {
     const state = given === 'done' && undelivered.has(keyOf({ place, messageId })) ? 'failed' : given
     const known = places.get(place)
     const waiting = known ?? new Map<string, ShownSign>()
+    if (waiting.size >= WAITING_MAX && !waiting.has(messageId)) return Promise.resolve()
     const sign = waiting.get(messageId) ?? { state, shown: Promise.withResolvers<void>() }
     sign.state = state
     waiting.set(messageId, sign)

@@ -35,6 +35,16 @@ export interface HandledMessage extends ChatMessageKey {
   readonly receivedAtMs: number
 }
 
+/** A message that has arrived and waits in the line of its place. */
+export interface ChatArrival extends ChatMessageKey {
+  readonly messageId: string
+  readonly person: string
+  /** Of its place, as in `KnownPlace`. */
+  readonly description: string
+  /** The message of the channel, as JSON. */
+  readonly message: string
+}
+
 /** What a prompt needs an answer for: a permission, or a budget that is spent. Bound to one ask. */
 export interface Prompt extends PlaceKey {
   readonly id: string
@@ -81,6 +91,10 @@ export interface ChatLog {
   markSeen(key: PlaceKey, seen: { readonly id: string; readonly atMs: number }): Promise<void>
   setGuard(key: PlaceKey, guard: KnownPlace['guard']): Promise<void>
   handled(key: ChatMessageKey): Promise<boolean>
+  /** Stores a message until `record`. False when it is known. */
+  arrive(arrival: ChatArrival): Promise<boolean>
+  /** The messages that were stored and not recorded, as JSON, in the order of their arrival. */
+  arrived(channel: string): Promise<readonly string[]>
   /** Open until `close`, where it has a task. A held message is recorded a second time, with its task. */
   record(message: Omit<HandledMessage, 'receivedAtMs' | 'progressId'>): Promise<void>
   /** Messages whose tasks had not ended. */
@@ -132,6 +146,8 @@ export function createChatLog(store: Store): ChatLog {
         JSON.stringify(guard),
       ]),
     handled: (key) => store.read(() => isHandled(key)),
+    arrive: (arrival) => store.write(() => arrive(arrival)),
+    arrived: (channel) => store.read(() => listArrived(channel)),
     record: (message) => store.write(() => record(message)),
     open: (channel) => store.read(() => listMessages(`channel = $1 and state = 'open'`, [channel])),
     openIn: ({ channel, place }) =>
@@ -207,13 +223,33 @@ function* isHandled({ channel, place, id }: ChatMessageKey): Transaction<boolean
   return rows.length > 0
 }
 
+function* arrive({ description, message, ...key }: ChatArrival): Transaction<boolean> {
+  const { channel, place, id, messageId, person } = key
+  yield* ensurePlace(key, description)
+  const made = yield* sql(
+    `insert into chat_messages (channel, place, id, message_id, person, state, received_at, incoming, arrival)
+     values ($1, $2, $3, $4, $5, 'arrived', now_ms(), $6, $7) on conflict (channel, place, id) do nothing returning id`,
+    [channel, place, id, messageId, person, message, ulid()],
+  )
+  return made.length > 0
+}
+
+function* listArrived(channel: string): Transaction<string[]> {
+  const rows = yield* sql<{ incoming: string }>(
+    'select incoming from chat_messages where channel = $1 and arrival is not null order by arrival',
+    [channel],
+  )
+  return rows.map(({ incoming }) => incoming)
+}
+
 function* record(message: Omit<HandledMessage, 'receivedAtMs' | 'progressId'>): Transaction<void> {
   const { channel, place, id, messageId, person, taskId } = message
   yield* sql(
     `insert into chat_messages (channel, place, id, message_id, person, task_id, state, received_at)
      values ($1, $2, $3, $4, $5, $6, $7, now_ms())
-     on conflict (channel, place, id) do update set task_id = excluded.task_id, state = excluded.state
-     where chat_messages.task_id is null and excluded.task_id is not null`,
+     on conflict (channel, place, id) do update set task_id = excluded.task_id, state = excluded.state,
+       incoming = null, arrival = null
+     where chat_messages.arrival is not null or (chat_messages.task_id is null and excluded.task_id is not null)`,
     [channel, place, id, messageId, person, taskId ?? null, taskId === undefined ? 'closed' : 'open'],
   )
 }
