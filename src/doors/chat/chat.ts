@@ -43,15 +43,16 @@ export function createChatDoor(options: ChatDoorOptions): ChatDoor {
   const closing = new AbortController()
   const wakeUp = createWakeUp()
   const lines = new Map<string, Line>()
+  /** A service that does not answer holds up the end of its own channel only. */
+  const ending = new Map<string, Promise<void>>()
   let loop: Promise<void> = Promise.resolve()
   let nextPruneMs = 0
 
   const open = (stored: StoredChannel) => {
-    const ended = new AbortController()
     const line: Line = {
       stored,
       version: versionOf(stored),
-      closing: ended,
+      closing: new AbortController(),
       session: undefined,
       done: Promise.resolve()
         .then(() => keepOpen(line, options))
@@ -61,24 +62,28 @@ export function createChatDoor(options: ChatDoorOptions): ChatDoor {
     }
     lines.set(stored.name, line)
   }
-  const close = async (line: Line) => {
-    lines.delete(line.stored.name)
-    line.closing.abort()
-    await line.done
-    await channels.release(line.stored.name, holder)
+  const close = (line: Line) => {
+    const { name } = line.stored
+    lines.delete(name)
+    const ended = endLine(line, options).finally(() => {
+      ending.delete(name)
+      wakeUp.wake()
+    })
+    ending.set(name, ended)
   }
   const look = async () => {
     const stored = await channels.list()
     for (const line of [...lines.values()]) {
       const now = stored.find(({ name }) => name === line.stored.name)
-      if (now === undefined || versionOf(now) !== line.version) await close(line)
+      if (now === undefined || versionOf(now) !== line.version) close(line)
     }
     for (const channel of stored) {
+      if (ending.has(channel.name)) continue
       const isOurs = await channels.claim(channel.name, holder, HOLD_MS)
       const line = lines.get(channel.name)
       if (isOurs && line === undefined) open(channel)
       // Another platform took the channel over while this one could not reach the store.
-      if (!isOurs && line !== undefined) await close(line)
+      if (!isOurs && line !== undefined) close(line)
     }
     if (clock.monotonicMs() < nextPruneMs) return
     nextPruneMs = clock.monotonicMs() + PRUNE_MS
@@ -101,7 +106,8 @@ export function createChatDoor(options: ChatDoorOptions): ChatDoor {
     async close() {
       closing.abort()
       await loop
-      await Promise.all([...lines.values()].map(close))
+      for (const line of lines.values()) close(line)
+      await Promise.all(ending.values())
     },
     wake: () => wakeUp.wake(),
   }
@@ -110,6 +116,15 @@ export function createChatDoor(options: ChatDoorOptions): ChatDoor {
 /** Changes whenever the channel must be connected again. */
 const versionOf = ({ kind, token, settings, workspaceId, createdAtMs }: StoredChannel): string =>
   JSON.stringify([kind, token, settings, workspaceId, createdAtMs])
+
+/** Never rejects. */
+async function endLine({ stored, closing, done }: Line, { channels, log, holder }: ChatDoorOptions): Promise<void> {
+  closing.abort()
+  await done
+  await channels.release(stored.name, holder).catch((error) => {
+    log.warn({ err: toMoleculeError(error), channel: stored.name }, 'a chat channel could not be released')
+  })
+}
 
 /** Connects, and connects again after a failure, until the line is closed. */
 async function keepOpen(line: Line, options: ChatDoorOptions): Promise<void> {

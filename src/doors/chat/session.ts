@@ -31,6 +31,8 @@ const SAY_TRIES = 3
 const SAY_RETRY_MS = 1000
 /** A short text that a limit or a missing connection holds back for longer is no longer of use. */
 const SAY_MS_MAX = 10 * 60_000
+/** Then the connection is cut, and a call that goes on after this time is left alone. */
+const CUT_MS_MAX = 2000
 /** When the session ends, a send that has begun may take this long. Its answer counts; without it the delivery is unknown. */
 const SENDING_MS_MAX = 5000
 
@@ -88,15 +90,15 @@ export async function openSession(stored: StoredChannel, context: ChatContext, o
         release()
         await Promise.race([work, sleep(clock, SENDING_MS_MAX)])
         closing.abort()
-        await work
-        await channel.close()
+        // A service that cannot be reached must not keep the platform from stopping.
+        await Promise.race([Promise.all([work, channel.close()]), sleep(clock, CUT_MS_MAX)])
       },
     }
   } catch (error) {
     for (const controller of [stopping, closing]) controller.abort()
     release()
     connected.reject(error)
-    await channel.close()
+    await Promise.race([channel.close(), sleep(clock, CUT_MS_MAX)])
     throw error
   }
 }

@@ -22,6 +22,7 @@ import { DISCORD_TEXT_CHARS_MAX, renderDiscord } from './discord-markdown.ts'
 import { isCopy, isFromPerson, messageBody, toIncomingMessage, toSlashCommand, toUpload } from './discord-messages.ts'
 
 const CONNECT_MS = 30_000
+const HANDSHAKE_MS = 5000
 /** A rate limit of a reaction or a typing sign that is longer than this is not worth the wait. */
 const RATE_LIMIT_WAIT_MS_MAX = 5000
 const FILE_HOSTS = ['cdn.discordapp.com', 'media.discordapp.net']
@@ -74,11 +75,11 @@ export const discordKind: ChannelKind = {
 
 function createDiscordChannel(options: ChannelOptions, library: DiscordLibrary): Channel {
   const { Routes } = library
-  const client = createClient(options, library)
+  let closed: Promise<void> | undefined
+  const client = createClient(options, library, () => closed !== undefined)
   const rest = client.rest.setToken(options.token)
   const reactTo = createReactions(client, library)
   let me = ''
-  let closed: Promise<void> | undefined
   const close = () => {
     closed ??= client.destroy()
     return closed
@@ -143,12 +144,28 @@ function createDiscordChannel(options: ChannelOptions, library: DiscordLibrary):
 
 function createClient(
   options: ChannelOptions,
-  { Client: DiscordClient, GatewayIntentBits, Options }: DiscordLibrary,
+  { Client: DiscordClient, GatewayIntentBits, Options, SimpleShardingStrategy }: DiscordLibrary,
+  isClosed: () => boolean,
 ): Client {
   const { Guilds, GuildMessages, DirectMessages, MessageContent } = GatewayIntentBits
   return new DiscordClient({
     intents: [Guilds, GuildMessages, DirectMessages, MessageContent],
     rest: restOptions(options),
+    ws: {
+      /**
+       * Prevents that a bot comes back by itself and keeps the process alive: the library goes on to reconnect when it is
+       * destroyed between two tries. Every try asks for the session first, so after the end that is never answered.
+       */
+      buildStrategy(manager) {
+        const settings = manager.options
+        const { retrieveSessionInfo } = settings
+        settings.retrieveSessionInfo = (shard) =>
+          isClosed() ? new Promise(() => undefined) : retrieveSessionInfo(shard)
+        // A connection that is being made keeps the process alive for so long.
+        settings.handshakeTimeout = HANDSHAKE_MS
+        return new SimpleShardingStrategy(manager)
+      },
+    },
     // The door keeps what matters; a cache of messages would only grow.
     makeCache: Options.cacheWithLimits({ ...Options.DefaultMakeCacheSettings, MessageManager: 0 }),
   })

@@ -80,6 +80,18 @@ export function channelLimitTests(under: ChannelUnderTest): void {
     assert.deepEqual(await chat.answers(place, 2), ['echo: first', 'echo: second'])
   })
 
+  test('CN-6 a platform stops in time while the service cannot be reached', async (t) => {
+    const chat = await open(t)
+    const place = chat.service.newPlace('direct')
+    chat.service.say({ place, author: ADA, text: 'one' })
+    await chat.answers(place, 1)
+    chat.service.failNextSend('no_answer')
+    chat.service.say({ place, author: ADA, text: 'two' })
+    await chat.answers(place, 2)
+    await chat.service.close()
+    assert.equal(await chat.platform.stop(), 0)
+  })
+
   test('GW-2 GW-13 an answer with ten files is one message, or what the service takes in one', async (t) => {
     const cmd = 'echo here; for n in 0 1 2 3 4 5 6 7 8 9; do echo "file $n" > "$MOLECULE_OUTBOX/$n.txt"; done'
     const chat = await open(t, { workspace: undefined, cmd })
