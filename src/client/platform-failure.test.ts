@@ -122,4 +122,8 @@ test('a platform that cannot be reached is named with the cause; a late answer s
     message: 'the platform at http://p.test did not answer in time',
   })
   assert.equal(platformUnreachable(url, coded, true).cause, coded)
+  const untrusted = Object.assign(new TypeError('fetch failed'), { cause: { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' } })
+  const { message, retryable } = platformUnreachable(url, untrusted, false)
+  assert.match(message, /\(DEPTH_ZERO_SELF_SIGNED_CERT\); its certificate is not trusted .* NODE_EXTRA_CA_CERTS$/)
+  assert.equal(retryable, true)
 })

@@ -35,12 +35,20 @@ export function failureFromRpc(error: unknown): MoleculeError {
 
 /** For a missing answer. It is always retryable, because every call of ours may be repeated. */
 export function platformUnreachable(url: string, cause: unknown, timedOut: boolean): MoleculeError {
-  const reason = (cause as { cause?: { code?: string } }).cause?.code ?? (cause as Error).message
+  const { code, cause: below } = cause as { code?: string; cause?: { code?: string } }
+  const reason = below?.code ?? (cause as Error).message
+  const isCertificate = CERTIFICATE_CODES.test(below?.code ?? code ?? '')
+  const advice = isCertificate
+    ? 'its certificate is not trusted on this machine: name the certificate of its CA in NODE_EXTRA_CA_CERTS'
+    : 'start it there with "molecule up"'
   const message = timedOut
     ? `the platform at ${url} did not answer in time`
-    : `the platform at ${url} cannot be reached (${reason}); start it there with "molecule up"`
+    : `the platform at ${url} cannot be reached (${reason}); ${advice}`
   return new MoleculeError('timeout', message, { retryable: true, cause, details: { url } })
 }
+
+/** Of TLS, such as DEPTH_ZERO_SELF_SIGNED_CERT: the platform runs, and a start would change nothing. */
+const CERTIFICATE_CODES = /CERT|VERIFY_LEAF_SIGNATURE/
 
 interface PlatformErrorBody {
   readonly code?: unknown

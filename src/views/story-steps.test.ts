@@ -127,7 +127,7 @@ test('CL-1 CN-3 only a failure counts as an attempt: waiting for a handler, or a
       'attempt 1 began',
       'waiting: the handler cannot run',
       'attempt 1 began',
-      'attempt 1 was cut off before it ended: its worker was gone',
+      'attempt 1 was cut off before it ended: what ran it, the platform or a bridge, had stopped',
       'attempt 1 began',
       'attempt 1 failed: attempt 2 of 4 in 5 s: it broke (exit)',
       'waiting: the handler cannot run',

@@ -126,7 +126,16 @@ describe('RT-9 the token of an agent', () => {
   test('RT-9 the documented commands take the token of a Mac from its key chain to every new workspace', async () => {
     const page = await readFile('docs/backends/claude-code.md', 'utf8')
     const recipe = /```sh\n((?:(?!```)[\s\S])*find-generic-password[\s\S]*?)```/.exec(page)?.[1] ?? ''
-    const entry = { claudeAiOauth: { accessToken: 'token-of-the-mac', refreshToken: 'never', expiresAt: 1 } }
+    // claude keeps the tokens of its MCP servers in the same entry.
+    const entry = {
+      claudeAiOauth: {
+        refreshToken: 'never',
+        accessToken: 'token-of-the-mac',
+        expiresAt: 1,
+        scopes: ['user:inference'],
+      },
+      mcpOAuth: { 'tracker|1a2b': { serverName: 'tracker', accessToken: 'token-of-a-server' } },
+    }
     const security = join(folder, 'security')
     const asked = '[ "$*" = "find-generic-password -s Claude Code-credentials -w" ]'
     await writeFile(security, `#!/bin/sh\n${asked} && echo '${JSON.stringify(entry)}'\n`, { mode: 0o755 })
