@@ -125,7 +125,11 @@ function createStepBuilder(message: StoryMessageRow, from: StoryCursor, isOwner:
     // A message behind another one of its task is logged as working before its own attempt begins.
     if (open && !again) return
     if (open) {
-      say(atMs, 'lost', `attempt ${attempt} was cut off before it ended: what ran it, the platform or a bridge, had stopped`)
+      say(
+        atMs,
+        'lost',
+        `attempt ${attempt} was cut off before it ended: what ran it, the platform or a bridge, had stopped`,
+      )
       uncount()
     }
     attempt++
