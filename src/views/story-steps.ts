@@ -125,11 +125,7 @@ function createStepBuilder(message: StoryMessageRow, from: StoryCursor, isOwner:
     // A message behind another one of its task is logged as working before its own attempt begins.
     if (open && !again) return
     if (open) {
-      say(
-        atMs,
-        'lost',
-        `attempt ${attempt} was cut off before it ended: what ran it, the platform or a bridge, had stopped`,
-      )
+      say(atMs, 'lost', lostText(attempt))
       uncount()
     }
     attempt++
@@ -182,6 +178,9 @@ function createStepBuilder(message: StoryMessageRow, from: StoryCursor, isOwner:
   }
   return { steps, add, state: () => ({ attempt, open, asked }) }
 }
+
+const lostText = (attempt: number): string =>
+  `attempt ${attempt} was cut off before it ended: what ran it, the platform or a bridge, had stopped`
 
 function permissionText({ decision, tool, answerer }: Omit<StoredDecision, 'atMs'>, isOwner: boolean): string {
   if (answerer === undefined) return `no answer came in time, so the use of ${tool} was denied`
