@@ -80,6 +80,8 @@ export const layerTable = {
         'src/inbox/rows/message.ts',
         'src/inbox/rows/status-message.ts',
         'src/inbox/rows/task-messages.ts',
+        'src/inbox/rules/rule-pattern.ts',
+        'src/workspaces/workspace.ts',
       ],
       mayImportTypes: ['src/api/api.ts', 'src/inbox/owners.ts', 'src/inbox/worker.ts'],
     },

@@ -12,7 +12,7 @@ const PATTERN_CHARACTERS_MAX = 4096
 
 const ruleChoiceSchema = z.strictObject({ ...rulePatternShape, sentence: z.string() })
 
-export const pendingAskSchema = z.strictObject({
+const pendingAskSchema = z.strictObject({
   id: z.string(),
   workspace_id: z.string(),
   task_id: z.string(),
@@ -24,7 +24,7 @@ export const pendingAskSchema = z.strictObject({
   would_cover_more: ruleChoiceSchema.optional().describe('A wider rule: "always" with its pattern.'),
 })
 
-export const budgetAskSchema = z.strictObject({
+const budgetAskSchema = z.strictObject({
   id: z.string(),
   workspace_id: z.string(),
   task_id: z.string().nullable().describe('Null for the budget of a day.'),
@@ -44,7 +44,7 @@ const actionSchema = z.strictObject({
   body: z.record(z.string(), z.unknown()).optional().describe('Absent where the call needs none, or needs your text.'),
 })
 
-export const needSchema = z.strictObject({
+const needSchema = z.strictObject({
   kind: z.enum([
     'permission',
     'question',
@@ -132,7 +132,7 @@ export const answerBudget = endpoint('POST /budgets/{id}', {
   }),
 })
 
-export const deadLetterSchema = z.strictObject({
+const deadLetterSchema = z.strictObject({
   id: z.string().describe('Of the message.'),
   task_id: z.string(),
   context_id: z.string(),

@@ -14,6 +14,7 @@ import type { LocalInbox } from '../inbox/local/local-inbox.ts'
 import { silentLog } from '../log.ts'
 import { openSqlite } from '../store/sqlite/sqlite.ts'
 import type { Store } from '../store/store.ts'
+import { readPendingAsks } from '../views/needs/pending-asks.ts'
 import { onAbort } from '../wait.ts'
 import { createRuntime, type Runtime } from './runtime.ts'
 
@@ -123,8 +124,8 @@ describe('the runtime', () => {
   const answering = async (id: string, decisions: readonly ('allowed' | 'denied')[]) => {
     const subjects: string[] = []
     for (const decision of decisions) {
-      await waitUntil(async () => (await localInbox.pendingAsks.list({ workspaceId: id })).rows.length === 1)
-      const [asked] = (await localInbox.pendingAsks.list({ workspaceId: id })).rows
+      await waitUntil(async () => (await readPendingAsks(localInbox.store, { workspaceId: id })).pending.length === 1)
+      const [asked] = (await readPendingAsks(localInbox.store, { workspaceId: id })).pending
       subjects.push(asked?.subject ?? '')
       await localInbox.pendingAsks.answer(asked?.id ?? '', decision, { name: 'Ana', principal: 'people', door: 'http' })
     }
@@ -142,7 +143,7 @@ describe('the runtime', () => {
     const { id } = await wired.workspaces.create({ name: 'w' })
     await withRuntime(async () => {
       const { taskId } = await localInbox.reception.admit(letterTo(id, { text: 'hello', contextId: 'c' }))
-      await waitUntil(async () => (await localInbox.pendingAsks.list({ workspaceId: id })).rows.length === 1)
+      await waitUntil(async () => (await readPendingAsks(localInbox.store, { workspaceId: id })).pending.length === 1)
       assert.equal((await send({ id, contextId: 'other' })).task?.status.state, 'TASK_STATE_COMPLETED')
       await new Promise((resolve) => setTimeout(resolve, 300))
       assert.deepEqual(await answering(id, ['allowed', 'denied']), ['rm a', 'rm b'])
@@ -160,10 +161,13 @@ describe('the runtime', () => {
     const { id } = await wired.workspaces.create({ name: 'w' })
     await withRuntime(async () => {
       const { taskId } = await localInbox.reception.admit(letterTo(id, { text: 'hello' }))
-      await waitUntil(async () => (await localInbox.pendingAsks.list({ workspaceId: id })).rows.length === 1)
+      await waitUntil(async () => (await readPendingAsks(localInbox.store, { workspaceId: id })).pending.length === 1)
       await localInbox.reception.cancel(taskId)
       await waitUntil(() => decisions.length === 1)
-      assert.deepEqual([decisions, (await localInbox.pendingAsks.list({ workspaceId: id })).rows], [['denied'], []])
+      assert.deepEqual(
+        [decisions, (await readPendingAsks(localInbox.store, { workspaceId: id })).pending],
+        [['denied'], []],
+      )
       assert.equal((await localInbox.reception.task(taskId))?.status.state, 'TASK_STATE_CANCELED')
     })
   })

@@ -46,8 +46,6 @@ export interface Schedule extends ScheduleDraft {
   readonly lastTaskId?: string
   /** Why the last time was left out, or why the platform paused it. */
   readonly note?: string
-  /** When the platform paused it; absent when a person did. */
-  readonly stoppedAtMs?: number
 }
 
 export type ScheduleChange = Partial<Omit<ScheduleDraft, 'workspaceId' | 'webhook' | 'team' | 'tokenId'>> & {
@@ -77,8 +75,6 @@ export interface Schedules {
   change(id: string, change: ScheduleChange, tokenId?: string): Promise<Schedule>
   /** False if there is none. */
   remove(id: string): Promise<boolean>
-  /** Those that the platform paused, the oldest first; of one workspace or of all. */
-  stopped(workspaceId?: string): Promise<Schedule[]>
   /** Those whose time has come, and when the next one comes. Pauses those whose token has expired. */
   due(nowMs: number): Promise<{ readonly due: Schedule[]; readonly nextAtMs: number | undefined }>
   /** The time that was due has no run; the note says why. A schedule that another node has advanced stays as it is. */
@@ -117,7 +113,6 @@ export function createSchedules({ store, nowMs }: { readonly store: Store; reado
       return store.write(() => updateSchedule(changed, { nextAtMs, resumer }))
     },
     remove: (id) => store.write(() => deleteSchedule(id)),
-    stopped: (workspaceId) => store.read(() => listStopped(workspaceId)),
     async due(atMs) {
       const { due, expiredIds, nextAtMs } = await store.read(() => findDue(atMs))
       for (const id of expiredIds)
@@ -203,7 +198,7 @@ function requireTimeZone(timeZone: string): void {
 }
 
 const COLUMNS = `id, workspace_id, name, cron, time_zone, text, missed, same_conversation, webhook, paused, next_at,
-  last_at, last_task_id, note, team, token_id, stopped_at`
+  last_at, last_task_id, note, team, token_id`
 
 function* insertSchedule(id: string, draft: ScheduleDraft, nextAtMs: number | undefined): Transaction<Schedule> {
   const { workspaceId } = draft
@@ -291,15 +286,6 @@ function* deleteSchedule(id: string): Transaction<boolean> {
   return (yield* sql('delete from schedules where id = $1 returning id', [id])).length > 0
 }
 
-function* listStopped(workspaceId = ''): Transaction<Schedule[]> {
-  const rows = yield* sql(
-    `select ${COLUMNS} from schedules where stopped_at is not null and (workspace_id = $1 or $1 = '')
-     order by stopped_at, id limit ${SCHEDULES_MAX}`,
-    [workspaceId],
-  )
-  return rows.map(toSchedule)
-}
-
 /** Pauses schedules whose token ended, and ends the webhooks of their last runs. The token's own tasks stay. */
 export function* stopSchedules(
   { column, value }: { readonly column: 'id' | 'token_id'; readonly value: string },
@@ -347,7 +333,6 @@ function toSchedule(row: Row): Schedule {
     note: optional('note', String),
     team: optional('team', String),
     tokenId: optional('token_id', String),
-    stoppedAtMs: optional('stopped_at', Number),
     webhook: optional('webhook', (value) => JSON.parse(value) as ScheduleWebhook),
   }
   return {

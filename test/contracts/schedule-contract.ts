@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import { systemClock } from '../../src/clock.ts'
 import { ulid } from '../../src/ids.ts'
 import { type Store, sql, together } from '../../src/store/store.ts'
+import { readNeeds } from '../../src/views/needs/needs.ts'
 import { createSchedules, type Schedule, type ScheduleDraft, type Schedules } from '../../src/workspaces/schedules.ts'
 import { createTokens } from '../../src/workspaces/tokens/token-store.ts'
 import { manualClock } from '../fakes/manual-clock.ts'
@@ -206,14 +207,16 @@ export function scheduleContract({ name, open }: StoreUnderTest): void {
       assert.equal((await own.due(clock.nowMs())).due.length, 2)
       await store.write(() => sql('update tokens set expires_at = expires_at - $1 where id = $2', [HOUR_MS, tokenId]))
       assert.deepEqual(names((await own.due(clock.nowMs())).due), ['of the admin'])
-      const [stopped, ...others] = await own.stopped(workspaceId)
-      assert.deepEqual([stopped?.id, stopped?.paused, stopped?.note], [id, true, 'the token that made it has expired'])
-      assert.deepEqual([others, stopped?.stoppedAtMs !== undefined, await own.stopped('ws_other')], [[], true, []])
+      const needs = async (of: string) => (await readNeeds(store, { workspaceId: of, workspaces: [] })).needs_you
+      const [need, ...others] = await needs(workspaceId)
+      const reason = 'the schedule "hourly" is paused: the token that made it has expired'
+      assert.deepEqual([need?.kind, need?.id, need?.reason, others], ['schedule', id, reason, []])
+      assert.deepEqual([(await own.get(id)).paused, await needs('ws_other')], [true, []])
       const gone = { code: 'unauthenticated', message: 'the token was revoked' }
       await assert.rejects(own.change(id, { paused: false }, 'a revoked token'), gone)
       await assert.rejects(own.create({ ...draft, tokenId: 'a revoked token' }), gone)
       const resumed = await own.change(id, { paused: false }, 'admin')
-      assert.deepEqual([resumed.paused, resumed.note, resumed.stoppedAtMs], [false, undefined, undefined])
+      assert.deepEqual([resumed.paused, resumed.note, await needs(workspaceId)], [false, undefined, []])
       clock.advance(HOUR_MS)
       assert.equal((await own.due(clock.nowMs())).due.length, 2)
       await removeAll()

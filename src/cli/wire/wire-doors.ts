@@ -122,7 +122,6 @@ function wireHttp(options: WireDoorsOptions, { clockDoor, logs, chat, push, grpc
     files: workspaces.files,
     memories: workspaces.memories,
     schedules: workspaces.schedules,
-    needsYou: workspaces.needsYou,
     lifecycle,
     logs,
     clockDoor,

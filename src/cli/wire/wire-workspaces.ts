@@ -1,9 +1,5 @@
 /** Joins the parts of workspaces for `wire.ts`: folders, configs, briefs, lifecycle, upkeep. */
 import type { Clock } from '../../clock.ts'
-import { pairingNeeds } from '../../doors/chat/pairing-needs.ts'
-import { createPairings } from '../../doors/chat/store/pairings.ts'
-import { scheduleNeeds } from '../../doors/clock/schedule-needs.ts'
-import { createNeedsYou, type NeedsYou } from '../../doors/needs-you.ts'
 import type { LocalInbox } from '../../inbox/local/local-inbox.ts'
 import type { WorkspaceQueues } from '../../inbox/queues.ts'
 import type { Log } from '../../log.ts'
@@ -57,7 +53,6 @@ export interface WiredWorkspaces {
   readonly files: WorkspaceFiles
   readonly memories: Memories
   readonly schedules: Schedules
-  readonly needsYou: NeedsYou
   readonly brief: MakeBrief
   readonly upkeep: WorkspaceUpkeep
   /** A turn of a hosted workspace has ended. */
@@ -99,10 +94,6 @@ export function wireWorkspaces(options: WireWorkspacesOptions): WiredWorkspaces 
     files: createWorkspaceFiles({ store, homes, configs }),
     memories,
     schedules,
-    needsYou: createNeedsYou(
-      [...inbox.needSources, pairingNeeds(createPairings(store)), scheduleNeeds(schedules)],
-      workspaces,
-    ),
     onTurnEnd(id, outcome, found) {
       logins.turnEnded(id, outcome)
       recoveries.turnEnded(id, outcome)

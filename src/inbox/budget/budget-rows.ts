@@ -6,7 +6,7 @@
 import { DAY_MS } from '../../duration.ts'
 import type { DelegationEnvelope } from '../../protocol/delegation.ts'
 import { sql, type Transaction } from '../../store/store.ts'
-import type { Spending } from '../../usd.ts'
+import { type Spending, spendingText, usdText } from '../../usd.ts'
 
 /** Rows of a tree that are read; the limits of a tree keep it far below. */
 const TREE_ROWS_MAX = 500
@@ -41,6 +41,12 @@ export const BUDGET_COLUMNS = 'b.id, b.workspace_id, b.root_id, b.task_id, b.day
 
 export const isSpent = ({ limitUsd, spent }: Budget): boolean => spent.costUsd >= limitUsd
 export const leftOf = ({ limitUsd, spent }: Budget): number => Math.max(0, limitUsd - spent.costUsd)
+
+/** `the budget of $0.01 is spent ($0.012)`. */
+export function spentText({ day, limitUsd, spent }: Budget): string {
+  const what = day === undefined ? 'the budget of this message' : "today's budget of this workspace"
+  return `${what}, ${usdText(limitUsd)}, is spent (${spendingText(spent)})`
+}
 
 /** The budgets of messages that cover this message, the outermost first. */
 export function* budgetsOfMessage(messageId: string): Transaction<Budget[]> {

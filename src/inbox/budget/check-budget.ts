@@ -5,9 +5,8 @@
  */
 import type { Brief } from '../../protocol/brief.ts'
 import { sql, type Transaction, together } from '../../store/store.ts'
-import { spendingText, usdText } from '../../usd.ts'
 import { recordChange } from '../rows/log.ts'
-import { type Budget, budgetOfDay, budgetsOfMessage, isSpent } from './budget-rows.ts'
+import { type Budget, budgetOfDay, budgetsOfMessage, isSpent, spentText } from './budget-rows.ts'
 
 /** A message looks again after this time, if no answer wakes it before. */
 const TREE_PARK_MS = 3600_000
@@ -106,12 +105,6 @@ export function* logBudget(
   ])
   if (load === undefined) return
   yield* together(recordChange({ workspaceId, entries: [{ ...where, items: [{ t: 'budget', ...step }] }] }))
-}
-
-/** `the budget of $0.01 is spent ($0.012)`. */
-export function spentText({ day, limitUsd, spent }: Budget): string {
-  const what = day === undefined ? 'the budget of this message' : "today's budget of this workspace"
-  return `${what}, ${usdText(limitUsd)}, is spent (${spendingText(spent)})`
 }
 
 function reasonText(budget: Budget, isStopped: boolean): string {

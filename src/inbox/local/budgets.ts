@@ -3,25 +3,21 @@
  * asked once. A raise lets the parked messages go on from there; a stop cancels them. Everything is stored, so a crash
  * changes nothing: the sweep finds the messages of an answered budget again.
  */
-import { DAY_MS } from '../../duration.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import type { Brief } from '../../protocol/brief.ts'
 import { COST_USD_MAX, isBudget } from '../../protocol/delegation.ts'
 import { runStatement, sql, type Transaction, together } from '../../store/store.ts'
 import { type Spending, spendingText, usdText } from '../../usd.ts'
-import { BUDGET_COLUMNS, type Budget, type BudgetRow, isSpent, readBudget } from '../budget/budget-rows.ts'
-import { type BudgetedTurn, holdTurn, logBudget, readBlockedTurn, spentText } from '../budget/check-budget.ts'
+import { BUDGET_COLUMNS, type Budget, type BudgetRow, isSpent, readBudget, spentText } from '../budget/budget-rows.ts'
+import { type BudgetedTurn, holdTurn, logBudget, readBlockedTurn } from '../budget/check-budget.ts'
 import { cancel } from '../commands/cancel.ts'
-import type { Answerer, BudgetAsk, Budgets, BudgetWait } from '../owners.ts'
+import type { Answerer, Budgets } from '../owners.ts'
 import { refreshReadiness } from '../rows/conversation.ts'
 import { lockWorkspace } from '../rows/lock-workspace.ts'
 import { inStates, type MessageState } from '../rows/message.ts'
 import { wakeMessage } from '../rows/message-updates.ts'
-import { messagesOfTask } from '../rows/task-messages.ts'
 import type { InboxContext } from './context.ts'
 
-/** Budgets on the owners' list. The next ones are listed when these are answered. */
-const LISTED_MAX = 200
 /** Messages handled in one pass; the next pass handles the rest. */
 const WAITS_MAX = 200
 const PASSES_MAX = 20
@@ -62,62 +58,12 @@ export function createBudgets(context: InboxContext, look: () => void): LocalBud
       if (waited) await store.write(() => sql(FORGET_WAIT, [turn.messageId]), turn.workspaceId)
       return undefined
     },
-    list: (query) => store.read(() => listAsks(query)),
-    waitOf: (taskId) => store.read(() => findWait(taskId)),
     raise: (id, toUsd, answerer) => answer(id, (budget) => raise(budget, toUsd, answerer)),
     stop: (id, answerer) => answer(id, (budget) => stop(budget, answerer)),
   }
 }
 
 const FORGET_WAIT = 'delete from budget_waits where message_id = $1'
-
-interface AskRow extends BudgetRow {
-  asked_at: number
-  waiting: number
-}
-
-/** A budget that no message waits for any more needs no answer, and must not take the place of one on the list. */
-function* listAsks({ workspaceId = '', id = '' }: Parameters<Budgets['list']>[0]): Transaction<BudgetAsk[]> {
-  const rows = yield* sql<AskRow>(
-    `select * from (
-       select ${BUDGET_COLUMNS}, b.asked_at, (select count(*) from budget_waits w join messages m on m.id = w.message_id
-         where w.budget_id = b.id and m.settled_at is null) as waiting
-       from budgets b where b.state = 'asked' and (b.workspace_id = $1 or $1 = '') and (b.id = $2 or $2 = '')
-         and (b.day is null or b.day = now_ms() / ${DAY_MS})) as asked
-     where waiting > 0 order by asked_at, id limit ${LISTED_MAX}`,
-    [workspaceId, id],
-  )
-  const asks: BudgetAsk[] = []
-  for (const row of rows) asks.push(toAsk(row, yield* readBudget(row)))
-  return asks
-}
-
-function* findWait(taskId: string): Transaction<BudgetWait | undefined> {
-  const [row] = yield* sql<{ id: string; asked_at: number; state: string }>(
-    `select b.id, b.asked_at, b.state from messages m join budget_waits w on w.message_id = m.id
-       join budgets b on b.id = w.budget_id
-     where ${messagesOfTask('m', '$1')} and m.settled_at is null and b.state in ('asked', 'stopped')
-     order by w.since, m.id limit 1`,
-    [taskId],
-  )
-  return row && { budgetId: row.id, askedAtMs: row.asked_at, isAsked: row.state === 'asked' }
-}
-
-function toAsk(row: AskRow, budget: Budget): BudgetAsk {
-  const waiting = Number(row.waiting)
-  const { id, workspaceId, taskId, limitUsd, spent } = budget
-  return {
-    id,
-    workspaceId,
-    ...(taskId !== undefined && { taskId }),
-    limitUsd,
-    spentUsd: spent.costUsd,
-    unknownTurns: spent.unknownTurns,
-    waiting,
-    text: `${spentText(budget)}; ${waiting === 1 ? '1 message waits' : `${waiting} messages wait`}`,
-    askedAtMs: row.asked_at,
-  }
-}
 
 function* decideBudget(id: string, decide: (budget: Budget) => Transaction<string[]>): Transaction<string[]> {
   const [row] = yield* sql<BudgetRow>(`select ${BUDGET_COLUMNS} from budgets b where b.id = $1 /*for update*/`, [id])

@@ -5,27 +5,20 @@
 import { createHash } from 'node:crypto'
 import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
-import { restoreEnvelope } from '../../protocol/envelope.ts'
-import { readTimeCursor, type TimeCursor, withinPage, writeTimeCursor } from '../../store/page-budget.ts'
 import { runStatement, sql, type Transaction, together } from '../../store/store.ts'
-import type { DeadLetter, DeadLetters, OwnersPage } from '../owners.ts'
+import type { DeadLetters } from '../owners.ts'
 import { addNextMessage } from '../rows/conversation.ts'
 import { lockWorkspace } from '../rows/lock-workspace.ts'
 import { recordChange } from '../rows/log.ts'
 import { inStates, insertReplay, type MessageState } from '../rows/message.ts'
 import { discardDeadLetter, markReplayed } from '../rows/message-updates.ts'
-import type { StatusMessage } from '../rows/status-message.ts'
 import { insertTask } from '../rows/task.ts'
 import { addNote } from './activity.ts'
 import type { InboxContext } from './context.ts'
 
-/** Rows of a page. */
-const LIST_MAX = 200
-
 /** `lookForWork` finds a worker for a replayed message. */
 export function createDeadLetters({ store, changed }: InboxContext, lookForWork: () => void): DeadLetters {
   return {
-    list: (workspaceId, after) => store.read(() => listDeadLetters(workspaceId, after)),
     async replay(workspaceId, messageId) {
       const taskId = await store.write(() => replay(workspaceId, messageId), workspaceId)
       changed(workspaceId, taskId)
@@ -36,66 +29,6 @@ export function createDeadLetters({ store, changed }: InboxContext, lookForWork:
       await store.write(() => discard(workspaceId, messageId), workspaceId)
       changed(workspaceId, messageId)
     },
-  }
-}
-
-interface DeadRow {
-  id: string
-  task_id: string
-  context_id: string
-  principal: string
-  envelope: string
-  sender: string
-  failures: number
-  losses: number
-  settled_at: number
-  status_message: string | null
-}
-
-const PAGE_OF_DEAD_LETTERS = `select m.id, m.task_id, t.context_id, t.principal, m.envelope, m.sender, m.failures,
-    m.losses, m.settled_at, t.status_message
-  from (${withinPage(
-    `select d.id, d.settled_at, octet_length(d.envelope) as bytes from messages d
-     where d.workspace_id = $1 and d.${inStates('dead')} and d.replayed_as is null and d.discarded_at is null
-       and (d.settled_at < $2 or (d.settled_at = $2 and d.id < $3))
-     order by d.settled_at desc, d.id desc limit ${LIST_MAX}`,
-    'p.settled_at desc, p.id desc',
-  )}) k join messages m on m.id = k.id join tasks t on t.id = m.task_id order by m.settled_at desc, m.id desc`
-
-/** The unhandled dead letters of a workspace, the newest first. */
-function* listDeadLetters(workspaceId: string, after: string | undefined): Transaction<OwnersPage<DeadLetter>> {
-  const from = after === undefined ? { atMs: Number.MAX_SAFE_INTEGER, id: '' } : readTimeCursor(after)
-  const rows = yield* sql<DeadRow>(PAGE_OF_DEAD_LETTERS, [workspaceId, from.atMs, from.id])
-  const last = rows.at(-1)
-  const cursor = last === undefined ? undefined : { atMs: last.settled_at, id: last.id }
-  const more = cursor === undefined ? false : yield* hasOlder(workspaceId, cursor)
-  return { rows: rows.map(toDeadLetter), ...(cursor !== undefined && more && { next: writeTimeCursor(cursor) }) }
-}
-
-function* hasOlder(workspaceId: string, { atMs, id }: TimeCursor): Transaction<boolean> {
-  const rows = yield* sql(
-    `select id from messages where workspace_id = $1 and ${inStates('dead')} and replayed_as is null
-       and discarded_at is null and (settled_at < $2 or (settled_at = $2 and id < $3)) limit 1`,
-    [workspaceId, atMs, id],
-  )
-  return rows.length > 0
-}
-
-function toDeadLetter(row: DeadRow): DeadLetter {
-  const status = JSON.parse(row.status_message ?? '{}') as Partial<StatusMessage>
-  return {
-    id: row.id,
-    taskId: row.task_id,
-    contextId: row.context_id,
-    principal: row.principal,
-    sender: JSON.parse(row.sender),
-    message: restoreEnvelope(row.envelope).message,
-    code: status.code ?? 'internal',
-    reason: status.parts?.[0]?.text ?? '',
-    ...(status.detail !== undefined && { detail: status.detail }),
-    failures: row.failures,
-    losses: row.losses,
-    atMs: row.settled_at,
   }
 }
 

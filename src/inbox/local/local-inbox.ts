@@ -13,9 +13,8 @@ import { createDeliveries, markSendingUnknown } from '../deliver/deliveries.ts'
 import { createDeliveryHints } from '../deliver/delivery-hints.ts'
 import { createPushConfigs, releasePushClaims } from '../deliver/push-configs.ts'
 import type { Deliveries, PushConfigs } from '../delivery.ts'
-import type { DamagedReplies, DeadLetters, NeedSource, PendingAsks, Rules } from '../owners.ts'
+import type { DamagedReplies, DeadLetters, PendingAsks, Rules } from '../owners.ts'
 import type { WorkspaceQueues } from '../queues.ts'
-import { createNeedSources } from '../read/needs.ts'
 import type { Reception } from '../reception.ts'
 import { createRules } from '../rules/rules.ts'
 import { correctClock } from '../upkeep/clock-correction.ts'
@@ -63,8 +62,6 @@ export interface LocalInbox {
   readonly rules: Rules
   readonly budgets: LocalBudgets
   readonly damagedReplies: DamagedReplies
-  /** What waits for a person, by kind, the most urgent kind first. */
-  readonly needSources: readonly NeedSource[]
   readonly pushConfigs: PushConfigs
   readonly queues: WorkspaceQueues
   readonly activity: Activity
@@ -132,7 +129,6 @@ export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
     deliveries: createDeliveries({ store, changed: context.changed, host: options.host, hints }),
     pendingAsks,
     rules: createRules(context),
-    needSources: createNeedSources(store, { pendingAsks, budgets }),
     budgets,
     damagedReplies: scrub,
     pushConfigs: createPushConfigs(store, options.host),

@@ -1,24 +1,19 @@
 /**
- * The owners' list of pending asks: the permissions that running turns of all workspaces ask for, as one durable list.
+ * Answers of owners to the permissions that running turns ask for (listed by `views/pending-asks.ts`).
  * An answer is bound to exactly one ask, counts once, and goes to the turn that waits for it. "Always allow" also makes
  * a rule (`rules.ts`). The sweep denies asks that time out.
  */
 import { MoleculeError } from '../../errors.ts'
-import { readTimeCursor, withinPage, writeTimeCursor } from '../../store/page-budget.ts'
 import { sql, type Transaction, together } from '../../store/store.ts'
 import { closeAsk, findOpenAsk, findOpenAsksFor, type OpenAsk } from '../commands/ask.ts'
-import type { Answerer, AskDecision, OwnersPage, PendingAsk, PendingAsks, Rule, RuleChoice } from '../owners.ts'
-import { type AskKey, type AskState, askIdOf, askStateOf, inAskStates, parseAskId } from '../rows/ask.ts'
+import type { Answerer, AskDecision, PendingAsks, Rule, RuleChoice } from '../owners.ts'
+import { type AskKey, type AskState, askStateOf, parseAskId } from '../rows/ask.ts'
 import { lockWorkspace } from '../rows/lock-workspace.ts'
 import { recordChange } from '../rows/log.ts'
-import { inStates } from '../rows/message.ts'
-import { choiceOf, coversUse, ruleChoices } from '../rules/rule-pattern.ts'
+import { choiceOf, coversUse } from '../rules/rule-pattern.ts'
 import { answererOfRule, findRule, insertRule } from '../rules/rules.ts'
 import type { Directive } from '../worker.ts'
 import type { InboxContext } from './context.ts'
-
-/** Rows of a page. */
-const LISTED_MAX = 500
 
 export function createPendingAsks(
   context: InboxContext,
@@ -36,7 +31,6 @@ export function createPendingAsks(
     sendDirective(worker, { type: 'answer', key, askId: id, parts: decision === 'allowed' ? [] : undefined })
   }
   return {
-    list: (query) => store.read(() => listPendingAsks(query)),
     async answer(id, decision, answerer) {
       const { askKey, stored } = await findAsk(id)
       const { workspaceId } = stored
@@ -56,61 +50,6 @@ export function createPendingAsks(
       return rule
     },
   }
-}
-
-interface PendingAskRow {
-  id: string
-  message_id: string
-  epoch: number
-  workspace_id: string
-  task_id: string
-  tool: string
-  subject: string
-  asked_at: number
-  expires_in: number
-}
-
-const OPEN_ASKS = `from asks a join messages m on m.id = a.message_id join conversations c on c.id = m.conversation_id
-  where a.${inAskStates('open')} and a.tool is not null and c.lease_epoch = a.epoch and m.${inStates('leased')}
-    and (a.workspace_id = $1 or $1 = '') and (a.asked_at > $2 or (a.asked_at = $2 and a.message_id > $3))`
-
-const PAGE_OF_ASKS = `select a.id, a.message_id, a.epoch, a.workspace_id, a.task_id, a.tool, a.subject, a.asked_at,
-    a.expires_at - now_ms() as expires_in
-  from (${withinPage(
-    `select a.message_id, a.epoch, a.id, a.asked_at, octet_length(a.subject) + octet_length(a.tool) as bytes
-     ${OPEN_ASKS} order by a.asked_at, a.message_id limit ${LISTED_MAX}`,
-    'p.asked_at, p.message_id',
-  )}) k join asks a on a.message_id = k.message_id and a.epoch = k.epoch and a.id = k.id
-  order by a.asked_at, a.message_id`
-
-function* listPendingAsks({
-  workspaceId = '',
-  after,
-}: Parameters<PendingAsks['list']>[0]): Transaction<OwnersPage<PendingAsk>> {
-  const from = after === undefined ? { atMs: 0, id: '' } : readTimeCursor(after)
-  const rows = yield* sql<PendingAskRow>(PAGE_OF_ASKS, [workspaceId, from.atMs, from.id])
-  const last = rows.at(-1)
-  if (last === undefined) return { rows: [] }
-  const cursor = { atMs: last.asked_at, id: last.message_id }
-  const later = yield* sql(`select a.id ${OPEN_ASKS} limit 1`, [workspaceId, cursor.atMs, cursor.id])
-  return { rows: rows.map(toPendingAsk), ...(later.length > 0 && { next: writeTimeCursor(cursor) }) }
-}
-
-const toPendingAsk = (row: PendingAskRow): PendingAsk => ({
-  id: askIdOf({ messageId: row.message_id, epoch: row.epoch, id: row.id }),
-  workspaceId: row.workspace_id,
-  taskId: row.task_id,
-  messageId: row.message_id,
-  tool: row.tool,
-  subject: row.subject,
-  askedAtMs: row.asked_at,
-  expiresInMs: Math.max(0, row.expires_in),
-  ...choicesOf(row),
-})
-
-function choicesOf(row: PendingAskRow): Pick<PendingAsk, 'wouldCover' | 'wouldCoverMore'> {
-  const { exact, wider } = ruleChoices(row)
-  return { ...(exact && { wouldCover: exact }), ...(wider && { wouldCoverMore: wider }) }
 }
 
 const BY_KEY = 'from asks where message_id = $1 and epoch = $2 and id = $3 and tool is not null'

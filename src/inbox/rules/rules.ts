@@ -4,9 +4,8 @@
  */
 import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
-import { readTimeCursor, withinPage, writeTimeCursor } from '../../store/page-budget.ts'
 import { type Store, sql, type Transaction, together } from '../../store/store.ts'
-import type { Answerer, OwnersPage, Rule, RulePattern, Rules } from '../owners.ts'
+import type { Answerer, Rule, RulePattern, Rules } from '../owners.ts'
 import { lockWorkspace } from '../rows/lock-workspace.ts'
 import { type NewLogEntry, RULE_DOOR, recordChange } from '../rows/log.ts'
 import { type AskedUse, coversUse } from './rule-pattern.ts'
@@ -22,7 +21,6 @@ export function createRules({
   readonly changed: (workspaceId: string) => void
 }): Rules {
   return {
-    list: (workspaceId, after) => store.read(() => listRules(workspaceId, after)),
     async revoke(workspaceId, id, revoker) {
       await store.write(() => revoke(workspaceId, id, revoker), workspaceId)
       changed(workspaceId)
@@ -32,54 +30,23 @@ export function createRules({
 
 interface RuleRow {
   id: string
-  workspace_id: string
   tool: string
   scope: Rule['scope']
   pattern: string
   made_by: string
   made_principal: string
   made_door: string
-  made_at: number
-  used: number
-  last_used_at: number | null
 }
 
-const COLUMNS =
-  'r.id, r.workspace_id, r.tool, r.scope, r.pattern, r.made_by, r.made_principal, r.made_door, r.made_at, r.used, r.last_used_at'
+const COLUMNS = 'r.id, r.tool, r.scope, r.pattern, r.made_by, r.made_principal, r.made_door'
 
-const toRule = (row: RuleRow): Rule => ({
-  id: row.id,
-  workspaceId: row.workspace_id,
-  tool: row.tool,
-  scope: row.scope,
-  pattern: row.pattern,
+const toRule = ({ id, tool, scope, pattern, ...row }: RuleRow): Rule => ({
+  id,
+  tool,
+  scope,
+  pattern,
   maker: { name: row.made_by, principal: row.made_principal, door: row.made_door },
-  madeAtMs: row.made_at,
-  used: row.used,
-  ...(row.last_used_at !== null && { lastUsedAtMs: row.last_used_at }),
 })
-
-const AFTER = 'workspace_id = $1 and (made_at > $2 or (made_at = $2 and id > $3))'
-
-const PAGE_OF_RULES = `select ${COLUMNS} from (${withinPage(
-  `select id, made_at, octet_length(pattern) as bytes from permission_rules where ${AFTER}
-   order by made_at, id limit ${RULES_MAX}`,
-  'p.made_at, p.id',
-)}) k join permission_rules r on r.id = k.id order by r.made_at, r.id`
-
-function* listRules(workspaceId: string, after: string | undefined): Transaction<OwnersPage<Rule>> {
-  const from = after === undefined ? { atMs: 0, id: '' } : readTimeCursor(after)
-  const rows = yield* sql<RuleRow>(PAGE_OF_RULES, [workspaceId, from.atMs, from.id])
-  const last = rows.at(-1)
-  if (last === undefined) return { rows: [] }
-  const cursor = { atMs: last.made_at, id: last.id }
-  const later = yield* sql(`select id from permission_rules where ${AFTER} limit 1`, [
-    workspaceId,
-    cursor.atMs,
-    cursor.id,
-  ])
-  return { rows: rows.map(toRule), ...(later.length > 0 && { next: writeTimeCursor(cursor) }) }
-}
 
 /** The rule that allows this use, the oldest first; it counts the use. The caller has locked the workspace. */
 export function* useRule(workspaceId: string, use: AskedUse): Transaction<Rule | undefined> {

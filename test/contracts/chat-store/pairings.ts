@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createChannels } from '../../../src/doors/chat/store/channels.ts'
 import { createPairings } from '../../../src/doors/chat/store/pairings.ts'
+import { readNeedSummary, readNeeds } from '../../../src/views/needs/needs.ts'
 import { hasCode } from '../inbox/harness.ts'
 import type { ChatStoreUnderTest } from './under-test.ts'
 
@@ -108,7 +109,7 @@ export function pairingTests(opened: ChatStoreUnderTest): void {
     await channels.remove('let in')
   })
 
-  test('CV-6 the pending pairings name the workspace of their bot, and are listed for it alone', async () => {
+  test('CV-6 GW-4 people who wait are needs of the workspace of their bot, with the messages that are held', async () => {
     const workspaceId = await opened.workspace()
     const channels = createChannels(opened.store)
     const channel = { kind: 'telegram', token: 't', settings: {} }
@@ -117,13 +118,22 @@ export function pairingTests(opened: ChatStoreUnderTest): void {
     for (const person of ['ada', 'bob']) await request('of a workspace', person)
     await request('of none', 'zoe')
     await pairings().decide((await request('of a workspace', 'bob'))?.pairing.code ?? '', APPROVED)
-    const own = await pairings().listPending(workspaceId)
+    await hold('of a workspace', 'ada', 'm1')
+    const read = async (of?: string) => {
+      const { needs_you } = await readNeeds(opened.store, { workspaceId: of, workspaces: [] })
+      return needs_you.map(({ kind, workspace_id, reason, to }) => [kind, workspace_id, reason, to])
+    }
+    const { mark } = await readNeedSummary(opened.store, [], workspaceId)
+    const ada = 'ada wants to talk to the bot "of a workspace"; 1 message is held'
+    assert.deepEqual(await read(workspaceId), [['pairing', workspaceId, ada, 'of a workspace']])
+    const zoe = 'zoe wants to talk to the bot "of none"; 0 messages are held'
+    const all = await read()
     assert.deepEqual(
-      own.map(({ person, workspaceId: of }) => [person, of]),
-      [['ada', workspaceId]],
+      all.find(([, , , to]) => to === 'of none'),
+      ['pairing', '', zoe, 'of none'],
     )
-    const zoe = (await pairings().listPending()).find((one) => one.channel === 'of none')
-    assert.deepEqual([zoe?.person, zoe?.workspaceId], ['zoe', undefined])
+    await hold('of a workspace', 'ada', 'm2')
+    assert.notEqual((await readNeedSummary(opened.store, [], workspaceId)).mark, mark, 'one more message is held')
     for (const name of ['of a workspace', 'of none']) await channels.remove(name)
   })
 }

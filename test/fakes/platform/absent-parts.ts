@@ -41,7 +41,6 @@ export const noChannels: ChatRoutesContext = {
     released: async () => [],
     dropHeld: async () => undefined,
     list: async () => [],
-    listPending: async () => [],
     decide: rejectNotFound,
   },
   check: rejectNotFound,
@@ -51,7 +50,6 @@ export const noChannels: ChatRoutesContext = {
 }
 
 export const noDeadLetters: DeadLetters = {
-  list: async () => ({ rows: [] }),
   replay: (_workspaceId, id) => rejectNotFound(id),
   discard: (_workspaceId, id) => rejectNotFound(id),
 }
@@ -61,7 +59,6 @@ export const noSchedules: Schedules = {
   get: rejectNotFound,
   list: async () => ({ schedules: [] }),
   change: rejectNotFound,
-  stopped: async () => [],
   remove: async () => false,
   due: async () => ({ due: [], nextAtMs: undefined }),
   leaveOut: async () => undefined,

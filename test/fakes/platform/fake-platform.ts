@@ -71,7 +71,6 @@ const nothingWaits = async (id: string): Promise<never> => {
 }
 
 const NOTHING_PENDING: PendingAsks = {
-  list: async () => ({ rows: [] }),
   answer: nothingWaits,
   allowAlways: nothingWaits,
 }
@@ -87,14 +86,11 @@ const rejectNotFound = async (id: string): Promise<never> => {
 /** The end-to-end tests use real ones; here there is nothing to find. */
 const NO_WORKSPACE_CONTEXT: WorkspaceRoutesContext = {
   pending: NOTHING_PENDING,
-  rules: { list: async () => ({ rows: [] }), revoke: rejectNotFound },
+  rules: { revoke: rejectNotFound },
   budgets: {
-    list: async () => [],
-    waitOf: async () => undefined,
     raise: rejectUnknownBudget,
     stop: rejectUnknownBudget,
   },
-  needsYou: { list: async () => ({ needs: [], count: 0 }), summary: async () => ({ count: 0, mark: '' }) },
   deliveries: { resolve: rejectNotFound },
   damagedReplies: { dismiss: rejectNotFound },
   lifecycle: {

@@ -3,8 +3,12 @@
  * raise or stop it. The buttons go where an owner reads them: to the chat of an owner's own message, else to the direct
  * chats of the owners, else to a group in which an owner writes.
  */
-import type { BudgetAsk } from '../../../inbox/owners.ts'
-import { raiseSuggestion } from '../../needs-you.ts'
+import {
+  type BudgetAskAnswer,
+  raiseSuggestion,
+  readBudgetAsks,
+  readBudgetWait,
+} from '../../../views/needs/budget-asks.ts'
 import { judgePerson } from '../access.ts'
 import type { ChatButton, Place } from '../channel.ts'
 import type { SessionContext } from '../chat-context.ts'
@@ -23,18 +27,18 @@ export const BUDGET_CHOICES = ['raise', 'stop'] as const
 const OVER = 'This is over: the budget was raised or stopped, or nothing waits for it any more.'
 
 export function createBudgetPrompts(context: SessionContext, posts: PromptPosts): BudgetPrompts {
-  const { budgets, chatLog, stored, workspaces } = context
+  const { chatLog, store, stored, workspaces } = context
   return {
     async tell(message, reason) {
       const { taskId = '', place, messageId } = message
-      const wait = await budgets.waitOf(taskId)
+      const wait = await readBudgetWait(store, taskId)
       if (wait === undefined) return false
       const { budgetId, askedAtMs, isAsked } = wait
       const askIn = (there: string) =>
         ['budget', budgetId, askedAtMs, isAsked ? 'asked' : 'stopped', stored.name, there].join(' ')
       const told = await chatLog.promptOfAsk(askIn(place))
       if (told?.messageId !== undefined) return true
-      const [ask] = isAsked ? await budgets.list({ id: budgetId }) : []
+      const [ask] = isAsked ? await readBudgetAsks(store, { id: budgetId }) : []
       // An owner answered just now: the message goes on, or is cancelled.
       if (isAsked && ask === undefined) return true
       const askedPlaces = ask === undefined ? [] : await placesToAsk(message, context)
@@ -47,7 +51,7 @@ export function createBudgetPrompts(context: SessionContext, posts: PromptPosts)
       }
       // The chat of the message comes last: once it is told, nothing is left to do.
       for (const there of askedPlaces.filter((one) => one !== place)) {
-        const name = (await workspaces.get(ask?.workspaceId ?? ''))?.name ?? 'a workspace'
+        const name = (await workspaces.get(ask?.workspace_id ?? ''))?.name ?? 'a workspace'
         await post(there, `**${name}** waits: ${ask?.text}. Raise the budget, or stop what waits?`)
       }
       await post(place, `Your message waits: ${reason.replace(/^waiting: /, '')}.`)
@@ -61,15 +65,15 @@ export function createBudgetPrompts(context: SessionContext, posts: PromptPosts)
   }
 }
 
-const budgetButtons = (id: string, ask: BudgetAsk): ChatButton[] => [
+const budgetButtons = (id: string, ask: BudgetAskAnswer): ChatButton[] => [
   { id: `${id}.raise`, label: `Raise to $${raiseSuggestion(ask)}`, style: 'good' },
   { id: `${id}.stop`, label: 'Stop', style: 'bad' },
 ]
 
 /** A budget of a day that was raised may be asked about again: that is another question. */
-async function isOpen({ budget }: Prompt, { budgets }: SessionContext): Promise<boolean> {
-  const [ask] = budget === undefined ? [] : await budgets.list({ id: budget.id })
-  return ask !== undefined && ask.askedAtMs === budget?.askedAtMs
+async function isOpen({ budget }: Prompt, { store }: SessionContext): Promise<boolean> {
+  const [ask] = budget === undefined ? [] : await readBudgetAsks(store, { id: budget.id })
+  return ask !== undefined && Date.parse(ask.asked_at) === budget?.askedAtMs
 }
 
 /** Where the buttons are shown. People who are no owners see buttons only in a chat that they share with an owner. */

@@ -4,8 +4,8 @@
  * changes nothing and says so. What a press says is text from outside: only the stored prompt tells what it is about.
  */
 import { toMoleculeError } from '../../../errors.ts'
-import type { PendingAsk } from '../../../inbox/owners.ts'
 import { printable, printableName } from '../../../printable.ts'
+import { type PendingAskAnswer, readPendingAsks } from '../../../views/needs/pending-asks.ts'
 import { judgePerson, mayInChat } from '../access.ts'
 import type { ButtonPress, ChatButton, Place } from '../channel.ts'
 import { answeringWorkspace, type SessionContext } from '../chat-context.ts'
@@ -34,7 +34,7 @@ const SUBJECT_CHARACTERS_MAX = 1200
 const OVER = 'This is over: it was answered elsewhere, or denied because no answer came in time.'
 
 export function createPrompts(context: SessionContext): Prompts {
-  const { pending, chatLog } = context
+  const { store, chatLog } = context
   const posts = createPromptPosts(context)
   const budgetPrompts = createBudgetPrompts(context, posts)
   /** Prompts whose button was pressed: the turn goes on before they are closed, and that is no timeout. */
@@ -47,7 +47,7 @@ export function createPrompts(context: SessionContext): Prompts {
   }
   return {
     async ask(message, workspaceId) {
-      const asks = await openAsksOf(pending, workspaceId, message.taskId)
+      const asks = await openAsksOf(store, workspaceId, message.taskId)
       if (message.taskId !== undefined)
         await expire(
           message.taskId,
@@ -60,7 +60,7 @@ export function createPrompts(context: SessionContext): Prompts {
         const offered = permissionChoices(ask)
         const buttonsOf = (promptId: string) => permissionButtons(promptId, offered)
         const { place, messageId: replyTo } = message
-        await posts.post({ place, taskId: ask.taskId, askId: ask.id, text }, { buttonsOf, replyTo })
+        await posts.post({ place, taskId: ask.task_id, askId: ask.id, text }, { buttonsOf, replyTo })
       }
     },
     expire: (taskId) => expire(taskId, []),
@@ -81,25 +81,25 @@ export function createPrompts(context: SessionContext): Prompts {
 
 /** A page ends at a number of bytes: a few tools with a long text fill one. */
 async function openAsksOf(
-  pending: SessionContext['pending'],
+  store: SessionContext['store'],
   workspaceId: string,
   taskId: string | undefined,
-): Promise<PendingAsk[]> {
-  const asks: PendingAsk[] = []
+): Promise<PendingAskAnswer[]> {
+  const asks: PendingAskAnswer[] = []
   for (let after: string | undefined; ; ) {
-    const { rows, next } = await pending.list({ workspaceId, ...(after !== undefined && { after }) })
-    asks.push(...rows.filter((ask) => ask.taskId === taskId))
+    const { pending, next } = await readPendingAsks(store, { workspaceId, after })
+    asks.push(...pending.filter((ask) => ask.task_id === taskId))
     if (next === undefined) return asks
     after = next
   }
 }
 
-const isCut = ({ subject }: PendingAsk): boolean => printable(subject).length > SUBJECT_CHARACTERS_MAX
+const isCut = ({ subject }: PendingAskAnswer): boolean => printable(subject).length > SUBJECT_CHARACTERS_MAX
 
 /** A person can only deny what the prompt does not show whole. */
-function permissionChoices(ask: PendingAsk): readonly Choice[] {
+function permissionChoices(ask: PendingAskAnswer): readonly Choice[] {
   if (isCut(ask)) return ['deny']
-  return ask.wouldCover === undefined ? ['once', 'deny'] : PERMISSION_CHOICES
+  return ask.would_cover === undefined ? ['once', 'deny'] : PERMISSION_CHOICES
 }
 
 const PERMISSION_BUTTONS = {
@@ -173,7 +173,7 @@ async function isOfAgentHere({ taskId, budget }: Prompt, place: Place, context: 
 /** The answers whose buttons the prompt has. An ask that is over has all of them: the answer says how it ended. */
 async function offersOf({ taskId, askId, budget }: Prompt, place: Place, context: SessionContext) {
   if (budget !== undefined) return budget.toUsd === undefined ? [] : BUDGET_CHOICES
-  const asks = await openAsksOf(context.pending, (await answeringWorkspace(place, context)) ?? '', taskId)
+  const asks = await openAsksOf(context.store, (await answeringWorkspace(place, context)) ?? '', taskId)
   const ask = asks.find(({ id }) => id === askId)
   return ask === undefined ? PERMISSION_CHOICES : permissionChoices(ask)
 }

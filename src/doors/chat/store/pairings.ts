@@ -25,13 +25,6 @@ export interface Pairing extends PersonKey {
   readonly createdAtMs: number
 }
 
-export interface PendingPairing extends Pairing {
-  /** Held messages. */
-  readonly held: number
-  /** The workspace of the bot, where it has one. */
-  readonly workspaceId?: string
-}
-
 export interface HeldChatMessage {
   readonly place: string
   readonly id: string
@@ -57,8 +50,6 @@ export interface Pairings {
   /** The message was handled. */
   dropHeld(channel: string, message: Pick<HeldChatMessage, 'place' | 'id'>): Promise<void>
   list(): Promise<readonly (Pairing & { readonly held: number })[]>
-  /** The people who wait for a decision, the oldest first; of the bots of one workspace, or of all. */
-  listPending(workspaceId?: string): Promise<readonly PendingPairing[]>
   /**
    * By the code, or by `<channel>/<person>` for a person who was let in before or never wrote. Throws `not_found` for an
    * unknown code.
@@ -90,7 +81,6 @@ export function createPairings(store: Store, drawCode: () => string = newCode): 
       )
     },
     list: () => store.read(listPairings),
-    listPending: (workspaceId) => store.read(() => listPending(workspaceId)),
     decide: (id, decision) => store.write(() => decide(id, decision, drawCode())),
   }
 }
@@ -172,19 +162,6 @@ function* listPairings(): Transaction<(Pairing & { held: number })[]> {
      from pairings p order by p.created_at, p.person limit ${LISTED_MAX}`,
   )
   return rows.map((row) => ({ ...toPairing(row), held: Number(row['held']) }))
-}
-
-function* listPending(workspaceId = ''): Transaction<PendingPairing[]> {
-  const rows = yield* sql(
-    `select ${COLUMNS}, ${HELD}, c.workspace_id from pairings p join channels c on c.name = p.channel
-     where p.state = 'pending' and ($1 = '' or c.workspace_id = $1) order by p.created_at, p.person limit ${LISTED_MAX}`,
-    [workspaceId],
-  )
-  return rows.map((row) => ({
-    ...toPairing(row),
-    held: Number(row['held']),
-    ...(row['workspace_id'] !== null && { workspaceId: String(row['workspace_id']) }),
-  }))
 }
 
 function* decide(id: string, decision: PairingDecision, newPersonCode: string): Transaction<Pairing> {

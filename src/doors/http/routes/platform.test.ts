@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createFakePlatform, secretOf } from '../../../../test/fakes/platform/fake-platform.ts'
-import { openRoutes } from '../../../../test/harness/clients/route-calls.ts'
+import { openRoutes, recordPart } from '../../../../test/harness/clients/route-calls.ts'
 import { openDoor } from '../../../../test/harness/open-door.ts'
 import { createMetrics } from '../../../metrics.ts'
 import { metricsText } from '../server/metrics-text.ts'
+import type { FoundAgents } from './route.ts'
 
 test('PL-15 the platform says its version, the Node that runs it, and the versions of A2A that it speaks', async (t) => {
   const call = await openRoutes(t, {})
@@ -73,4 +74,17 @@ test('PL-1 the code of a login has at most 256 characters', async (t) => {
   const login = (code: string) => sendRequest('/login', { method: 'POST', body: JSON.stringify({ code }) })
   assert.deepEqual([(await login('x'.repeat(256))).status, (await login('x'.repeat(257))).status], [401, 400])
   assert.equal((await sendRequest('/logout', { method: 'POST', token: secretOf('admin') })).status, 204)
+})
+
+test('CV-3 the agents of the machine are listed with what is known of each', async (t) => {
+  const bare = { backend: 'codex', program: 'codex', isLoggedIn: false, isKeptWarm: false }
+  const state = { version: '2.1', problem: 'too old', isLoggedIn: true, remedy: 'update it', isKeptWarm: true }
+  const full = { backend: 'claude-code', program: 'claude', path: '/bin/claude', ...state }
+  const call = await openRoutes(t, { agents: recordPart<FoundAgents>({ list: [bare, full] }).part })
+  const { json } = await call('GET /agents', { role: 'member' })
+  const { isLoggedIn: _in, isKeptWarm: _warm, ...shown } = full
+  assert.deepEqual(json.agents, [
+    { backend: 'codex', program: 'codex', installed: false, logged_in: false, warm: false },
+    { ...shown, installed: true, logged_in: true, warm: true },
+  ])
 })

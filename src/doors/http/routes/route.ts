@@ -30,7 +30,6 @@ import type { ChannelCheck, ChannelOptions } from '../../chat/channel.ts'
 import type { Channels } from '../../chat/store/channels.ts'
 import type { Pairings } from '../../chat/store/pairings.ts'
 import type { AnswerMcp } from '../../mcp-calls.ts'
-import type { NeedsYou } from '../../needs-you.ts'
 import type { WorkspaceLogs } from '../../workspace-logs.ts'
 import type { PushContext } from '../a2a/push-methods.ts'
 import type { Addresses } from '../server/addresses.ts'
@@ -177,7 +176,6 @@ export interface WorkspaceRoutesContext {
   readonly pending: PendingAsks
   readonly rules: Rules
   readonly budgets: Budgets
-  readonly needsYou: NeedsYou
   readonly deliveries: Pick<Deliveries, 'resolve'>
   readonly damagedReplies: DamagedReplies
   /** For workspaces that bridges run. */

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
-import { openRoutes, recordPart } from '../../../../test/harness/clients/route-calls.ts'
+import { openRoutes } from '../../../../test/harness/clients/route-calls.ts'
 import { openTestStore, START_MS } from '../../../../test/harness/stores/sqlite-store.ts'
-import type { DeadLetters } from '../../../inbox/owners.ts'
-import type { FoundAgents } from './route.ts'
 
 const DAY_MS = 24 * 3600_000
 const SUM = {
@@ -94,70 +92,4 @@ test('CL-7 the overview shows what each workspace used today and what in it need
     delegations: [{ from: WORKSPACE_ID, to: 'ws_1000', count: 3 }],
   })
   for (const limit of [0, 201]) assert.equal((await call(`GET /overview?limit=${limit}`)).status, 400)
-})
-
-test('CL-7 the dead letters of a workspace are listed, replayed and discarded; only owners see what the program printed', async (t) => {
-  const message = { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'x' }] } as const
-  const sender = { kind: 'person', id: 'a', name: 'ana', door: 'http' } as const
-  const letter = {
-    id: 'd_1',
-    taskId: 't',
-    contextId: 'c',
-    principal: 'people',
-    sender,
-    message,
-    code: 'exit',
-    reason: 'it broke',
-    detail: 'stderr',
-    failures: 4,
-    losses: 1,
-    atMs: 1_700_000_000_000,
-  }
-  const { detail: _, ...short } = letter
-  const deadLetters = recordPart<DeadLetters>({
-    list: { rows: [letter, short], next: 'd_1' },
-    replay: 't_2',
-    discard: undefined,
-  })
-  const call = await openRoutes(t, { deadLetters: deadLetters.part })
-  const path = `/workspaces/${WORKSPACE_ID}/dead-letters`
-  const view = {
-    id: 'd_1',
-    task_id: 't',
-    context_id: 'c',
-    code: 'exit',
-    reason: 'it broke',
-    failures: 4,
-    losses: 1,
-    sender,
-    message,
-    at: '2023-11-14T22:13:20.000Z',
-  }
-  const owners = (await call(`GET ${path}?after=d_0`, { role: 'member' })).json
-  assert.deepEqual(owners, { dead_letters: [{ ...view, detail: 'stderr' }, view], next: 'd_1' })
-  assert.deepEqual((await call(`GET ${path}`, { role: 'viewer' })).json, { dead_letters: [view, view], next: 'd_1' })
-  const replayed = await call(`POST ${path}/d_1/replay`)
-  assert.deepEqual([replayed.status, replayed.json], [200, { task_id: 't_2' }])
-  assert.equal((await call(`DELETE ${path}/d_1`)).status, 204)
-  assert.deepEqual(deadLetters.take(), [
-    ['list', WORKSPACE_ID, 'd_0'],
-    ['list', WORKSPACE_ID, undefined],
-    ['replay', WORKSPACE_ID, 'd_1'],
-    ['discard', WORKSPACE_ID, 'd_1'],
-  ])
-  const none = await openRoutes(t, { deadLetters: recordPart<DeadLetters>({ list: { rows: [] } }).part })
-  assert.deepEqual((await none(`GET ${path}`)).json, { dead_letters: [] })
-})
-
-test('CV-3 the agents of the machine are listed with what is known of each', async (t) => {
-  const bare = { backend: 'codex', program: 'codex', isLoggedIn: false, isKeptWarm: false }
-  const state = { version: '2.1', problem: 'too old', isLoggedIn: true, remedy: 'update it', isKeptWarm: true }
-  const full = { backend: 'claude-code', program: 'claude', path: '/bin/claude', ...state }
-  const call = await openRoutes(t, { agents: recordPart<FoundAgents>({ list: [bare, full] }).part })
-  const { json } = await call('GET /agents', { role: 'member' })
-  const { isLoggedIn: _in, isKeptWarm: _warm, ...shown } = full
-  assert.deepEqual(json.agents, [
-    { backend: 'codex', program: 'codex', installed: false, logged_in: false, warm: false },
-    { ...shown, installed: true, logged_in: true, warm: true },
-  ])
 })

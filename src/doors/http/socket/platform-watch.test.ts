@@ -22,7 +22,7 @@ function setUp() {
         return state.all
       },
     },
-    needsYou: { summary: async () => ({ count: state.all.length, mark: state.mark }) },
+    readNeeds: async () => ({ count: state.all.length, mark: state.mark }),
     clock,
     log: { ...silentLog, warn: (_fields: object, message: string) => void warnings.push(message) },
   })

@@ -5,11 +5,10 @@
  */
 import type { Clock } from '../../../clock.ts'
 import { toMoleculeError } from '../../../errors.ts'
-import type { NeedSummary } from '../../../inbox/owners.ts'
 import type { Log } from '../../../log.ts'
+import type { NeedSummary } from '../../../views/needs/needs.ts'
 import { createWakeUp, sleep } from '../../../wait.ts'
 import type { Workspace, WorkspaceLoad, Workspaces } from '../../../workspaces/workspace.ts'
-import type { NeedsYou } from '../../needs-you.ts'
 
 export interface WatchedWorkspace {
   readonly workspace: Workspace & WorkspaceLoad
@@ -29,7 +28,7 @@ export interface PlatformWatch {
 
 export interface PlatformWatchOptions {
   readonly workspaces: Pick<Workspaces, 'all'>
-  readonly needsYou: Pick<NeedsYou, 'summary'>
+  readonly readNeeds: (all: readonly (Workspace & WorkspaceLoad)[]) => Promise<NeedSummary>
   readonly clock: Clock
   readonly log: Log
 }
@@ -38,7 +37,7 @@ const POLL_MS = 1000
 /** Polls are at least this far apart, however many hints come. */
 const POLL_INTERVAL_MIN_MS = 100
 
-export function createPlatformWatch({ workspaces, needsYou, clock, log }: PlatformWatchOptions): PlatformWatch {
+export function createPlatformWatch({ workspaces, readNeeds, clock, log }: PlatformWatchOptions): PlatformWatch {
   const watchers = new Set<() => void>()
   let seen: readonly WatchedWorkspace[] | undefined
   let needs: NeedSummary | undefined
@@ -48,7 +47,7 @@ export function createPlatformWatch({ workspaces, needsYou, clock, log }: Platfo
     const before = seen ?? []
     const markBefore = needs?.mark
     const all = await workspaces.all()
-    needs = await needsYou.summary(all)
+    needs = await readNeeds(all)
     seen = compare(all, before)
     if (isSame(seen, before) && needs.mark === markBefore) return
     for (const callback of watchers) callback()
@@ -81,7 +80,7 @@ export function createPlatformWatch({ workspaces, needsYou, clock, log }: Platfo
       return seen
     },
     async needsYou() {
-      needs ??= await needsYou.summary(await workspaces.all())
+      needs ??= await readNeeds(await workspaces.all())
       return needs
     },
     hint: wakeUp.wake,

@@ -32,7 +32,7 @@ async function openSockets(t: TestContext, change: (given: WorkspaceLogs) => Par
   const { clock, timers } = countTimers(manualClock())
   const fake = createFakeActivityLogs([WORKSPACE_ID])
   const platform = createFakePlatform()
-  const { tokens, workspaces, needsYou, log } = platform
+  const { tokens, workspaces, store, log } = platform
   const counted = { heads: 0, watchers: 0, tokens: 0 }
   const logs: WorkspaceLogs = {
     ...fake.logs,
@@ -62,7 +62,7 @@ async function openSockets(t: TestContext, change: (given: WorkspaceLogs) => Par
       },
     },
     workspaces,
-    needsYou,
+    store,
     log,
     logs,
     clock,

@@ -13,10 +13,11 @@ import type { Clock } from '../../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import { ulid } from '../../../ids.ts'
 import type { Log } from '../../../log.ts'
+import type { ReadStore } from '../../../store/store.ts'
+import { readNeedSummary } from '../../../views/needs/needs.ts'
 import { sleep } from '../../../wait.ts'
 import type { Identity, Tokens } from '../../../workspaces/tokens.ts'
 import type { Workspaces } from '../../../workspaces/workspace.ts'
-import type { NeedsYou } from '../../needs-you.ts'
 import type { WorkspaceLogs } from '../../workspace-logs.ts'
 import { socketRoute } from '../routes/activity.ts'
 import type { Addresses } from '../server/addresses.ts'
@@ -56,7 +57,7 @@ export interface SocketsOptions {
   readonly auth: HttpAuth
   readonly tokens: Pick<Tokens, 'onRevoked'>
   readonly workspaces: Workspaces
-  readonly needsYou: NeedsYou
+  readonly store: ReadStore
   readonly logs: WorkspaceLogs
   readonly addresses: Addresses
   readonly clock: Clock
@@ -86,7 +87,7 @@ export function createSockets(options: SocketsOptions): Sockets {
     handleProtocols: (offered) => (offered.has(PROTOCOL) ? PROTOCOL : false),
   })
   const open = new Set<OpenSocket>()
-  const platform = createPlatformWatch(options)
+  const platform = createPlatformWatch({ ...options, readNeeds: (all) => readNeedSummary(options.store, all) })
   const subscriptionLimits = createSubscriptionLimits(clock)
   const sweep = createLogSweep(open, options)
   const stopListening = logs.onChange((workspaceId) => {

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lease, Outcome } from '../../../../src/inbox/worker.ts'
+import { readDeadLetters } from '../../../../src/views/needs/dead-letters.ts'
+import { readPendingAsks } from '../../../../src/views/needs/pending-asks.ts'
 import { findSession } from '../../../../src/workspaces/sessions.ts'
 import { letterTo } from '../../../fakes/letters.ts'
 import { manualClock } from '../../../fakes/manual-clock.ts'
@@ -194,7 +196,7 @@ function endTests(harness: InboxHarness): void {
   })
 
   test('PL-2 an end leaves no dead letter, question or session of its workspace, and those of others stay', async () => {
-    const { reception, queues, inbox, deadLetters, pendingAsks } = harness.local
+    const { reception, queues, inbox } = harness.local
     const ids = [await harness.workspace(3), await harness.workspace(3)]
     const leases: Lease[] = []
     for (const id of ids) {
@@ -212,8 +214,9 @@ function endTests(harness: InboxHarness): void {
       })
     }
     const left = async (lease: Lease) => [
-      (await deadLetters.list(lease.workspaceId)).rows.length,
-      (await pendingAsks.list({ workspaceId: lease.workspaceId })).rows.length,
+      (await readDeadLetters(harness.local.store, { workspaceId: lease.workspaceId, detail: true })).dead_letters
+        .length,
+      (await readPendingAsks(harness.local.store, { workspaceId: lease.workspaceId })).pending.length,
       await harness.store.read(() => findSession(HOST, lease)),
     ]
     await queues.end(ids[0] ?? '', DELETED)
@@ -247,7 +250,7 @@ function endTests(harness: InboxHarness): void {
       await assert.rejects(reception.admit(letterTo(id)), hasCode('not_found'))
       assert.equal(await faces.end(id, DELETED), 0)
     })
-    assert.deepEqual((await harness.local.deadLetters.list(id)).rows, [])
+    assert.deepEqual((await readDeadLetters(harness.local.store, { workspaceId: id, detail: true })).dead_letters, [])
     assert.deepEqual(
       await harness.sql('select id from messages where workspace_id = $1 and settled_at is null', id),
       [],

@@ -1,20 +1,23 @@
 /** What waits for a person: each kind is listed with its reason, in pages, and its mark follows each change. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Need, NeedKind } from '../../../../src/inbox/owners.ts'
+import type { ApiAnswer } from '../../../../src/api/api.ts'
 import type { Outcome } from '../../../../src/inbox/worker.ts'
+import { readNeedSummary, readNeeds } from '../../../../src/views/needs/needs.ts'
 import { letterTo } from '../../../fakes/letters.ts'
 import { done, failure, hasCode, type InboxHarness } from '../harness.ts'
+
+type Need = ApiAnswer<'GET /needs-you'>['needs_you'][number]
 
 const question: Outcome = { ...(done('which colour?') as Outcome & { type: 'done' }), finality: 'input_required' }
 
 export function needTests(harness: InboxHarness): void {
-  const source = (kind: NeedKind) => {
-    const found = harness.local.needSources.find((one) => one.kind === kind)
-    return found ?? assert.fail(`no source of ${kind}`)
-  }
-  const listed = async (kind: NeedKind, workspaceId: string): Promise<readonly Need[]> =>
-    (await source(kind).list({ workspaceId })).rows
+  const read = (workspaceId: string, after?: string) =>
+    readNeeds(harness.local.store, { workspaceId, after, workspaces: [] })
+  const listed = async (kind: Need['kind'], workspaceId: string): Promise<readonly Need[]> =>
+    (await read(workspaceId)).needs_you.filter((need) => need.kind === kind)
+  const summary = (workspaceId: string) => readNeedSummary(harness.local.store, [], workspaceId)
+  const minutesUntil = (at = '') => (Date.parse(at) - Date.now()) / 60_000
   const settled = async (id: string, outcome: Outcome, letter: object = {}) => {
     const { taskId } = await harness.local.reception.admit({ ...letterTo(id, { text: 'paint it' }), ...letter })
     await harness.withWorker(id, async (worker) => {
@@ -25,21 +28,21 @@ export function needTests(harness: InboxHarness): void {
 
   test('CV-6 GW-9 a question to people is a need until it is answered; one to a program is not', async () => {
     const id = await harness.workspace()
-    const before = await source('question').summary(id)
+    const before = await summary(id)
     const taskId = await settled(id, question, { principal: 'people' })
     await settled(id, question, { principal: 'token:t1' })
     const [need, more] = await listed('question', id)
     assert.equal(more, undefined)
     assert.deepEqual(
-      [need?.id, need?.taskId, need?.workspaceId, need?.reason, need?.text],
+      [need?.id, need?.task_id, need?.workspace_id, need?.reason, need?.text],
       [taskId, taskId, id, 'the agent asks: which colour?', 'which colour?'],
     )
-    const asked = await source('question').summary(id)
+    const asked = await summary(id)
     assert.equal(asked.count, 1)
     assert.notEqual(asked.mark, before.mark)
     await harness.local.reception.admit({ ...letterTo(id, { taskId, text: 'blue' }), principal: 'people' })
     assert.deepEqual(await listed('question', id), [])
-    assert.notEqual((await source('question').summary(id)).mark, asked.mark)
+    assert.notEqual((await summary(id)).mark, asked.mark)
   })
 
   test('CV-6 GW-9 a permission is a need with its rules and its time, and no question', async () => {
@@ -50,19 +53,19 @@ export function needTests(harness: InboxHarness): void {
       const ask = { kind: 'permission', id: '1', parts: [], tool: 'Bash', subject: 'make' } as const
       await harness.local.inbox.ask(lease, ask)
       const [need] = await listed('permission', id)
-      assert.deepEqual([need?.reason, need?.ask?.wouldCover?.pattern], ['it wants to use Bash', 'make'])
-      assert.ok((need?.expiresInMs ?? 0) > 29 * 60_000)
+      assert.deepEqual([need?.reason, need?.permission?.would_cover?.pattern], ['it wants to use Bash', 'make'])
+      assert.ok(minutesUntil(need?.expires_at) > 29)
       assert.deepEqual(await listed('question', id), [])
-      assert.equal((await source('permission').summary(id)).count, 1)
+      assert.equal((await summary(id)).count, 1)
       await harness.local.reception.cancel(lease.taskId)
-      assert.equal((await source('permission').summary(id)).count, 0)
+      assert.equal((await summary(id)).count, 0)
       await harness.local.inbox.settle(lease, { type: 'stopped' })
     })
   })
 
   test('RT-13 CV-6 messages that wait for the turns of the hour are one need of their workspace, until the limit changes', async () => {
     const id = await harness.workspace(3)
-    assert.equal((await source('turn_limit').summary(id)).count, 0)
+    assert.equal((await summary(id)).count, 0)
     const other = { afterMs: 1_500_000, said: { parts: [{ text: 'the handler cannot run' }] } }
     await settled(id, { type: 'released', interrupted: false, parked: other })
     assert.deepEqual(await listed('turn_limit', id), [], 'it waits for something else')
@@ -73,14 +76,14 @@ export function needTests(harness: InboxHarness): void {
       /^its turns of this hour are used up \(max_turns_per_hour\): 1 message waits; the next one goes on in 25 min, or at once with a higher limit$/
     const [need, more] = await listed('turn_limit', id)
     assert.match(need?.reason ?? '', reason)
-    assert.deepEqual([need?.id, need?.workspaceId, more], [`${id}.turns`, id, undefined])
-    const one = await source('turn_limit').summary(id)
+    assert.deepEqual([need?.id, need?.workspace_id, more], [`${id}.turns`, id, undefined])
+    const one = await summary(id)
     await settled(id, { type: 'released', interrupted: false, parked })
     assert.match((await listed('turn_limit', id))[0]?.reason ?? '', /2 messages wait/)
     assert.equal(one.count, 1)
     await harness.local.queues.limitsChanged(id)
     assert.deepEqual(await listed('turn_limit', id), [])
-    assert.equal((await source('turn_limit').summary(id)).count, 0)
+    assert.equal((await summary(id)).count, 0)
   })
 
   test('CV-6 a dead letter is a need until it is replayed or discarded, the oldest first, page by page', async () => {
@@ -100,20 +103,21 @@ export function needTests(harness: InboxHarness): void {
       needs.map(({ id: messageId }) => messageId),
       needs.map(({ id: messageId }) => messageId).toSorted(),
     )
-    const { mark } = await source('dead_letter').summary(id)
+    const { mark } = await summary(id)
     await harness.local.deadLetters.discard(id, needs[1]?.id ?? '')
     assert.deepEqual(
       (await listed('dead_letter', id)).map(({ id: messageId }) => messageId),
       [needs[0]?.id, needs[2]?.id],
     )
-    assert.notEqual((await source('dead_letter').summary(id)).mark, mark)
-    const after = `${needs[0]?.sinceMs}.${needs[0]?.id}`
-    const rest = await source('dead_letter').list({ workspaceId: id, after })
+    assert.notEqual((await summary(id)).mark, mark)
+    const after = `dead_letter:${Date.parse(needs[0]?.since ?? '')}.${needs[0]?.id}`
+    const rest = await read(id, after)
     assert.deepEqual(
-      rest.rows.map(({ id: messageId }) => messageId),
+      rest.needs_you.map(({ id: messageId }) => messageId),
       [needs[2]?.id],
     )
-    await assert.rejects(source('dead_letter').list({ after: 'x' }), hasCode('invalid_request'))
+    for (const wrong of ['dead_letter:x', 'nonsense'])
+      await assert.rejects(read(id, wrong), hasCode('invalid_request'), wrong)
   })
 
   test('CV-6 GW-6 an answer that may not have arrived is a need; "it arrived" and "send again" end it, and the log says who', async () => {
@@ -144,13 +148,6 @@ export function needTests(harness: InboxHarness): void {
     )
   })
 
-  test('CV-6 the kinds of needs come with the most urgent one first', () => {
-    assert.deepEqual(
-      harness.local.needSources.map(({ kind }) => kind),
-      ['permission', 'question', 'budget', 'turn_limit', 'dead_letter', 'delivery', 'damaged_reply'],
-    )
-  })
-
   test('CV-6 a question of a running turn says how long it can be answered, and a question without words is one too', async () => {
     const id = await harness.workspace()
     await harness.withWorker(id, async (worker) => {
@@ -159,10 +156,10 @@ export function needTests(harness: InboxHarness): void {
       await harness.local.inbox.ask(lease, { kind: 'question', id: 'q', parts: [{ data: 1 }] })
       const [need] = await listed('question', id)
       assert.equal(need?.reason, 'the agent asks for something')
-      assert.ok((need?.expiresInMs ?? 0) > 29 * 60_000)
+      assert.ok(minutesUntil(need?.expires_at) > 29)
       await harness.local.inbox.settle(lease, done('ok'))
     })
-    assert.equal((await source('question').summary(id)).count, 0)
+    assert.equal((await summary(id)).count, 0)
   })
 
   test('CV-6 a dead letter has its attempts and a short text; a large message is not read for it', async () => {
@@ -187,10 +184,11 @@ export function needTests(harness: InboxHarness): void {
     const id = await harness.workspace()
     for (let n = 0; n < 102; n++) await harness.local.reception.admit(letterTo(id))
     await harness.sql(`update messages set state = 'dead', settled_at = 1000 where workspace_id = $1`, id)
-    const first = await source('dead_letter').list({ workspaceId: id })
-    const second = await source('dead_letter').list({ workspaceId: id, after: first.next ?? '' })
-    assert.deepEqual([first.rows.length, second.rows.length, second.next], [100, 2, undefined])
-    const ids = [...first.rows, ...second.rows].map((need) => need.id)
+    const first = await read(id)
+    const second = await read(id, first.next)
+    assert.deepEqual([first.needs_you.length, second.needs_you.length, second.next], [100, 2, undefined])
+    assert.deepEqual([first.count, second.count], [102, 102])
+    const ids = [...first.needs_you, ...second.needs_you].map((need) => need.id)
     assert.deepEqual(ids, ids.toSorted())
     assert.equal(new Set(ids).size, 102)
   })

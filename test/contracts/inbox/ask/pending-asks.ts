@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Lease, leaseId } from '../../../../src/inbox/worker.ts'
 import { sql } from '../../../../src/store/store.ts'
+import { readPendingAsks } from '../../../../src/views/needs/pending-asks.ts'
 import { readStory } from '../../../../src/views/story.ts'
 import { letterTo } from '../../../fakes/letters.ts'
 import { hasCodeAndText } from '../../../harness/check-error.ts'
@@ -21,7 +22,7 @@ export function pendingAskTests(harness: InboxHarness): void {
   } as const
   const question = { kind: 'question', id: 'q', parts: [{ text: 'how many?' }] } as const
   const idOf = (lease: Lease, id = '1') => `${leaseId(lease)}.${id}`
-  const list = async (query: { workspaceId?: string }) => (await harness.local.pendingAsks.list(query)).rows
+  const list = async (query: { workspaceId?: string }) => (await readPendingAsks(harness.local.store, query)).pending
   const idsOf = async (workspaceId: string) => (await list({ workspaceId })).map((row) => row.id)
   /** That many running turns of the workspace. */
   const begin = async (id: string, worker: TestWorker, count: number): Promise<Lease[]> => {
@@ -38,7 +39,7 @@ export function pendingAskTests(harness: InboxHarness): void {
       await harness.local.reception.admit(letterTo(id))
       const lease = await worker.lease()
       assert.equal(await harness.local.inbox.ask(lease, request), 'held')
-      const [asked] = (await harness.local.pendingAsks.list({ workspaceId: id })).rows
+      const [asked] = (await readPendingAsks(harness.local.store, { workspaceId: id })).pending
       return { lease, pendingId: asked?.id ?? '' }
     },
     async answered(worker: TestWorker) {
@@ -52,15 +53,15 @@ export function pendingAskTests(harness: InboxHarness): void {
     await harness.withWorker(id, async (worker) => {
       const { lease, pendingId } = await ask(id, worker)
       assert.equal(await harness.state(lease.taskId), 'TASK_STATE_AUTH_REQUIRED')
-      const [asked] = (await harness.local.pendingAsks.list({})).rows
-      assert.ok((await harness.local.pendingAsks.list({})).rows.some((one) => one.id === pendingId))
-      assert.ok(asked !== undefined && asked.expiresInMs > 29 * 60_000)
-      const [own] = (await harness.local.pendingAsks.list({ workspaceId: id })).rows
-      assert.deepEqual([own?.tool, own?.subject, own?.taskId], ['Bash', 'rm -rf build', lease.taskId])
+      const [asked] = (await readPendingAsks(harness.local.store, {})).pending
+      assert.ok((await readPendingAsks(harness.local.store, {})).pending.some((one) => one.id === pendingId))
+      assert.ok(asked !== undefined && asked.expires_in > 29 * 60)
+      const [own] = (await readPendingAsks(harness.local.store, { workspaceId: id })).pending
+      assert.deepEqual([own?.tool, own?.subject, own?.task_id], ['Bash', 'rm -rf build', lease.taskId])
       await harness.local.pendingAsks.answer(pendingId, 'allowed', answerer('Ana'))
       assert.deepEqual(await answered(worker), ['1', []])
       assert.equal(await harness.state(lease.taskId), 'TASK_STATE_WORKING')
-      assert.deepEqual((await harness.local.pendingAsks.list({ workspaceId: id })).rows, [])
+      assert.deepEqual((await readPendingAsks(harness.local.store, { workspaceId: id })).pending, [])
       await harness.local.inbox.settle(lease, done('gone'))
     })
     assert.deepEqual(
@@ -144,7 +145,7 @@ export function pendingAskTests(harness: InboxHarness): void {
       await harness.local.reception.admit(letterTo(id))
       const lease = await worker.lease()
       await harness.local.inbox.ask(lease, { ...request, timeoutMs: 1 })
-      const [asked] = (await harness.local.pendingAsks.list({ workspaceId: id })).rows
+      const [asked] = (await readPendingAsks(harness.local.store, { workspaceId: id })).pending
       // The sweep denies it; it runs every few seconds.
       assert.deepEqual(await answered(worker), ['1', undefined])
       await assert.rejects(
@@ -163,7 +164,7 @@ export function pendingAskTests(harness: InboxHarness): void {
     const { pendingId } = await ask(id, worker)
     await worker.leave()
     await harness.local.recover()
-    assert.deepEqual((await harness.local.pendingAsks.list({ workspaceId: id })).rows, [])
+    assert.deepEqual((await readPendingAsks(harness.local.store, { workspaceId: id })).pending, [])
     await assert.rejects(
       harness.local.pendingAsks.answer(pendingId, 'allowed', answerer('Ana')),
       hasCode('unsupported_operation'),
@@ -171,7 +172,7 @@ export function pendingAskTests(harness: InboxHarness): void {
     await harness.withWorker(id, async (other) => {
       const again = await other.lease()
       assert.equal(await harness.local.inbox.ask(again, request), 'held')
-      const [asked] = (await harness.local.pendingAsks.list({ workspaceId: id })).rows
+      const [asked] = (await readPendingAsks(harness.local.store, { workspaceId: id })).pending
       assert.notEqual(asked?.id, pendingId)
       await harness.local.pendingAsks.answer(asked?.id ?? '', 'allowed', answerer('Ana'))
       assert.deepEqual(await answered(other), ['1', []])
@@ -208,10 +209,10 @@ export function pendingAskTests(harness: InboxHarness): void {
       await harness.sql('update asks set asked_at = asked_at - 1000 where message_id = $1', soon.messageId)
       const [first, second, ...more] = await list({ workspaceId: id })
       assert.deepEqual([first?.id, second?.id, more], [idOf(soon), idOf(late), []])
-      assert.deepEqual([first?.tool, first?.subject, first?.wouldCover], ['Write', '(no input)', undefined])
-      assert.ok((first?.expiresInMs ?? 0) > 60_000 && (first?.expiresInMs ?? 0) <= 90_000)
-      assert.ok((second?.expiresInMs ?? 0) > 3_000_000)
-      assert.equal(second?.wouldCover?.pattern, request.subject)
+      assert.deepEqual([first?.tool, first?.subject, first?.would_cover], ['Write', '(no input)', undefined])
+      assert.ok((first?.expires_in ?? 0) > 60 && (first?.expires_in ?? 0) <= 90)
+      assert.ok((second?.expires_in ?? 0) > 3000)
+      assert.equal(second?.would_cover?.pattern, request.subject)
       const all = (await list({})).map((row) => row.id)
       assert.ok(all.includes(idOf(late)) && !all.includes(idOf(asking, 'q')))
       await inbox.settle(stopped, { type: 'stopped' })
@@ -228,8 +229,8 @@ export function pendingAskTests(harness: InboxHarness): void {
       const pages: string[][] = []
       let after: string | undefined
       do {
-        const page = await harness.local.pendingAsks.list({ workspaceId: id, ...(after !== undefined && { after }) })
-        pages.push(page.rows.map((row) => row.id))
+        const page = await readPendingAsks(harness.local.store, { workspaceId: id, after })
+        pages.push(page.pending.map((row) => row.id))
         after = page.next
       } while (after !== undefined && pages.length < 9)
       const ids = leases.map((lease) => [idOf(lease)])

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lease } from '../../../../src/inbox/worker.ts'
+import { readPendingAsks } from '../../../../src/views/needs/pending-asks.ts'
+import { readRules } from '../../../../src/views/needs/rules.ts'
 import { readStory } from '../../../../src/views/story.ts'
 import { letterTo } from '../../../fakes/letters.ts'
 import { hasCodeAndText } from '../../../harness/check-error.ts'
@@ -21,7 +23,7 @@ export function ruleTests(harness: InboxHarness): void {
       return await worker.lease()
     },
     async pendingIds(workspaceId: string): Promise<string[]> {
-      return (await harness.local.pendingAsks.list({ workspaceId })).rows.map(({ id }) => id)
+      return (await readPendingAsks(harness.local.store, { workspaceId })).pending.map(({ id }) => id)
     },
     /** Skips repeated answers to earlier asks. */
     async answerOf(worker: TestWorker, askId: string) {
@@ -47,10 +49,8 @@ export function ruleTests(harness: InboxHarness): void {
       const lease = await begin(id, worker)
       const { rule } = await makeRule(lease, { subject: 'npm test', pattern: 'npm test *' })
       assert.deepEqual(await answerOf(worker, '1'), [])
-      assert.deepEqual(
-        [rule.tool, rule.scope, rule.pattern, rule.maker, rule.used],
-        ['Bash', 'prefix', 'npm test *', ana, 0],
-      )
+      assert.deepEqual([rule.tool, rule.scope, rule.pattern, rule.maker], ['Bash', 'prefix', 'npm test *', ana])
+      assert.equal((await readRules(harness.local.store, id)).rules[0]?.used, 0)
       assert.equal(await ask(lease, 'npm test unit', '2'), 'held')
       assert.deepEqual(await answerOf(worker, '2'), [])
       assert.deepEqual(await pendingIds(id), [])
@@ -62,9 +62,9 @@ export function ruleTests(harness: InboxHarness): void {
       assert.equal(await ask(lease, 'npm test && rm -rf /', '3'), 'held')
       assert.equal((await pendingIds(id)).length, 1)
       assert.equal(await harness.state(lease.taskId), 'TASK_STATE_AUTH_REQUIRED')
-      const [listed] = (await harness.local.rules.list(id)).rows
+      const [listed] = (await readRules(harness.local.store, id)).rules
       assert.equal(listed?.used, 1)
-      assert.ok((listed?.lastUsedAtMs ?? 0) >= (listed?.madeAtMs ?? Number.NaN))
+      assert.ok((listed?.last_used_at ?? '') >= (listed?.made_at ?? '~'))
       await harness.local.inbox.settle(lease, done('done'))
       assert.deepEqual(await harness.load(id), { running: 0, waiting: 0 })
       const story = await readStory(harness.local.store, { id: lease.taskId, scopeOf: () => ({ detail: true }) })
@@ -86,7 +86,7 @@ export function ruleTests(harness: InboxHarness): void {
       await assert.rejects(harness.local.rules.revoke(other, rule.id, bo), hasCode('not_found'))
       await harness.local.rules.revoke(id, rule.id, bo)
       await assert.rejects(harness.local.rules.revoke(id, rule.id, bo), hasCode('not_found'))
-      assert.deepEqual((await harness.local.rules.list(id)).rows, [])
+      assert.deepEqual((await readRules(harness.local.store, id)).rules, [])
       assert.equal(await ask(lease, 'make', '2'), 'held')
       assert.equal((await pendingIds(id)).length, 1)
       await harness.local.inbox.settle(lease, done('done'))
@@ -139,7 +139,7 @@ export function ruleTests(harness: InboxHarness): void {
       for (const pattern of ['*', 'npm', 'yarn *', 'npm test && *']) {
         await assert.rejects(harness.local.pendingAsks.allowAlways(pendingId, ana, pattern), other)
       }
-      assert.deepEqual((await harness.local.rules.list(id)).rows, [])
+      assert.deepEqual((await readRules(harness.local.store, id)).rules, [])
       assert.deepEqual(await pendingIds(id), [pendingId])
       const rule = await harness.local.pendingAsks.allowAlways(pendingId, ana)
       assert.equal((await harness.local.pendingAsks.allowAlways(pendingId, ana)).id, rule.id)
@@ -156,7 +156,7 @@ export function ruleTests(harness: InboxHarness): void {
       const [unclear = ''] = await pendingIds(id)
       const never = hasCodeAndText('invalid_request', /^no rule can be made of this: .* allow it once$/)
       await assert.rejects(harness.local.pendingAsks.allowAlways(unclear, ana), never)
-      assert.equal((await harness.local.rules.list(id)).rows.length, 1)
+      assert.equal((await readRules(harness.local.store, id)).rules.length, 1)
       await harness.local.inbox.settle(lease, done('done'))
     })
   })
@@ -176,8 +176,8 @@ export function ruleTests(harness: InboxHarness): void {
       const ids: string[] = []
       let after: string | undefined
       do {
-        const page = await harness.local.rules.list(id, after)
-        ids.push(...page.rows.map((rule) => rule.id))
+        const page = await readRules(harness.local.store, id, after)
+        ids.push(...page.rules.map((rule) => rule.id))
         after = page.next
       } while (after !== undefined)
       assert.equal(new Set(ids).size, 500)
@@ -203,7 +203,7 @@ export function ruleTests(harness: InboxHarness): void {
       await ask(lease, 'npm test', '3')
       await ask(lease, 'npm test all', '4')
       await ask(lease, 'npm test', '5')
-      const used = async () => (await harness.local.rules.list(id)).rows.map((rule) => [rule.id, rule.used])
+      const used = async () => (await readRules(harness.local.store, id)).rules.map((rule) => [rule.id, rule.used])
       const counted = [2, 1].map((count, index) => [rules[index]?.id, count])
       assert.deepEqual(await used(), counted)
       const stopped = await begin(id, worker)
@@ -228,12 +228,12 @@ export function ruleTests(harness: InboxHarness): void {
       await ask(otherUse, 'make dist')
       await ask(otherTool, 'make all', { tool: 'terminal' })
       await allowAlways(firstId, ana)
-      const open = (await harness.local.pendingAsks.list({ workspaceId: id })).rows
-      assert.deepEqual(open.map(({ taskId }) => taskId).sort(), [otherUse.taskId, otherTool.taskId].sort())
+      const open = (await readPendingAsks(harness.local.store, { workspaceId: id })).pending
+      assert.deepEqual(open.map(({ task_id }) => task_id).sort(), [otherUse.taskId, otherTool.taskId].sort())
       await answer(open[0]?.id ?? '', 'allowed', ana)
       const late = hasCodeAndText('unsupported_operation', /^this was allowed already, and no rule was made of it$/)
       await assert.rejects(allowAlways(open[0]?.id ?? '', ana), late)
-      assert.equal((await harness.local.rules.list(id)).rows.length, 1)
+      assert.equal((await readRules(harness.local.store, id)).rules.length, 1)
       for (const lease of leases) await harness.local.inbox.settle(lease, done('done'))
     })
   })

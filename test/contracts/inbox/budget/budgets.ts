@@ -4,6 +4,8 @@ import { test } from 'node:test'
 import type { Letter } from '../../../../src/inbox/reception.ts'
 import type { Lease } from '../../../../src/inbox/worker.ts'
 import { mayHaveBudget } from '../../../../src/protocol/delegation.ts'
+import { readBudgetAsks, readBudgetWait } from '../../../../src/views/needs/budget-asks.ts'
+import { readNeeds } from '../../../../src/views/needs/needs.ts'
 import { readStory } from '../../../../src/views/story.ts'
 import { letterTo } from '../../../fakes/letters.ts'
 import { waitUntil } from '../../../harness/wait.ts'
@@ -40,7 +42,8 @@ export function budgetTests(harness: InboxHarness): void {
     const entries = await harness.activity(workspaceId, 'budget')
     return entries.map(({ task_id, name, text, by }) => [task_id, name, text, by])
   }
-  const asks = (workspaceId: string) => harness.local.budgets.list({ workspaceId })
+  const asks = (workspaceId: string) => readBudgetAsks(harness.local.store, { workspaceId })
+  const waitOf = (taskId: string) => readBudgetWait(harness.local.store, taskId)
   /** A running root with a budget, and a worker for it and for a peer. */
   const withTree = async (maxCostUsd: number, work: (tree: Tree) => Promise<void>) => {
     const [rootId, peerId] = [await harness.workspace(20), await harness.workspace(20)]
@@ -77,7 +80,7 @@ export function budgetTests(harness: InboxHarness): void {
       )
       await park(third)
       const [asked, ...more] = await asks(rootId)
-      assert.deepEqual([asked?.taskId, asked?.waiting, asked?.spentUsd, more], [root.taskId, 2, 0.02, []])
+      assert.deepEqual([asked?.task_id, asked?.waiting, asked?.cost_usd, more], [root.taskId, 2, 0.02, []])
       const raise = (usd: number) => harness.local.budgets.raise(asked?.id ?? '', usd, answerer)
       await assert.rejects(raise(0.02), hasCode('invalid_request'))
       assert.ok(await peer.idle())
@@ -209,26 +212,23 @@ export function budgetTests(harness: InboxHarness): void {
       assert.match(await park(second, 1), /^waiting: today's budget of this workspace, \$1\.00, is spent \(\$1\.00\)/)
       await park(third, 1)
       const [asked, ...more] = await asks(id)
-      assert.deepEqual([asked?.taskId, asked?.waiting, more], [undefined, 2, []])
-      const needs = harness.local.needSources.find(({ kind }) => kind === 'budget')
-      const count = async () => (await needs?.summary(id))?.count
-      const [need] = (await needs?.list({ workspaceId: id }))?.rows ?? []
-      assert.deepEqual([await count(), need?.id, need?.reason, need?.budget], [1, asked?.id, asked?.text, asked])
+      assert.deepEqual([asked?.task_id, asked?.waiting, more], [null, 2, []])
+      const read = () => readNeeds(harness.local.store, { workspaceId: id, workspaces: [] })
+      const [need] = (await read()).needs_you
+      assert.deepEqual([(await read()).count, need?.id, need?.reason, need?.budget], [1, asked?.id, asked?.text, asked])
       await harness.sql('update budgets set day = day - 1 where workspace_id = $1', id)
-      assert.equal(await count(), 0, 'the budget of yesterday')
+      assert.equal((await read()).count, 0, 'the budget of yesterday')
       await harness.sql('update budgets set day = day + 1 where workspace_id = $1', id)
-      const { list, waitOf } = harness.local.budgets
-      const wait = { budgetId: asked?.id, askedAtMs: asked?.askedAtMs, isAsked: true }
+      const wait = { budgetId: asked?.id, askedAtMs: Date.parse(asked?.asked_at ?? ''), isAsked: true }
       assert.deepEqual([await waitOf(second.taskId), await waitOf(first.taskId)], [wait, undefined])
-      assert.deepEqual(await list({ id: asked?.id ?? '' }), [asked])
       // A larger limit in config.yaml counts at once.
       await harness.local.budgets.raise(asked?.id ?? '', 1.5, answerer)
-      assert.deepEqual([await list({ id: asked?.id ?? '' }), await waitOf(second.taskId)], [[], undefined])
+      assert.deepEqual([await asks(id), await waitOf(second.taskId)], [[], undefined])
       const woken = [await worker.lease(), await worker.lease()] as const
       assert.equal(await check(woken[0], 1), undefined)
       await settle(woken[0], 0.5)
       await park(woken[1], 1)
-      assert.equal((await asks(id))[0]?.limitUsd, 1.5, 'it is asked again')
+      assert.equal((await asks(id))[0]?.max_cost_usd, 1.5, 'it is asked again')
       assert.equal(await check(woken[1], 2), undefined)
       await harness.sql('update turn_usage set ended_at = ended_at - 86400000 where workspace_id = $1', id)
       assert.equal(await check(woken[1], 1), undefined)
@@ -284,7 +284,7 @@ export function budgetTests(harness: InboxHarness): void {
       const spent = 'the budget of this message, $0.80, is spent (≥ $0.80, 1 turn of unknown cost)'
       assert.equal(await park(child), `waiting: ${spent}; the owner is asked to raise it or to stop`)
       const [asked, ...more] = await asks(rootId)
-      assert.deepEqual([asked?.text, asked?.unknownTurns, more], [`${spent}; 1 message waits`, 1, []])
+      assert.deepEqual([asked?.text, asked?.unknown_turns, more], [`${spent}; 1 message waits`, 1, []])
       assert.equal(limitsOf(await begin(childOf(root, peerId), peer)).cost_left_usd, 0)
       assert.equal(await check(other), undefined)
       await harness.local.reception.cancel(child.taskId)
@@ -388,8 +388,8 @@ export function budgetTests(harness: InboxHarness): void {
       assert.ok(afterMs > 0 && afterMs <= 600_000, 'the limit of the day may change')
       assert.equal(await park(later, 1), `waiting: ${spent}; it goes on at midnight UTC at the latest`)
       await budgets.lookAfter()
-      const wait = { budgetId: asked?.id, askedAtMs: asked?.askedAtMs, isAsked: false }
-      assert.deepEqual(await budgets.waitOf(later.taskId), wait)
+      const wait = { budgetId: asked?.id, askedAtMs: Date.parse(asked?.asked_at ?? ''), isAsked: false }
+      assert.deepEqual(await waitOf(later.taskId), wait)
       assert.equal(await harness.state(later.taskId), 'TASK_STATE_WORKING')
       assert.deepEqual(await steps(id), [
         [first.taskId, 'asked', `${spent}: the owner is asked`, undefined],

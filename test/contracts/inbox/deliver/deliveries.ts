@@ -6,6 +6,7 @@ import { createDeliveries } from '../../../../src/inbox/deliver/deliveries.ts'
 import { createDeliveryHints } from '../../../../src/inbox/deliver/delivery-hints.ts'
 import type { Delivery, DeliveryBody } from '../../../../src/inbox/delivery.ts'
 import type { Outcome } from '../../../../src/inbox/worker.ts'
+import { readDeadLetters } from '../../../../src/views/needs/dead-letters.ts'
 import { letterTo } from '../../../fakes/letters.ts'
 import { done, failure, hasCode, type InboxHarness } from '../harness.ts'
 
@@ -74,7 +75,7 @@ export function deliveryTests(harness: InboxHarness): void {
       await harness.local.inbox.settle(await worker.lease(), { type: 'dead', failure })
       const failed = await all.take(door)
       await all.finish(failed?.id ?? '', { type: 'sent' })
-      const [dead] = (await deadLetters.list(id)).rows
+      const [dead] = (await readDeadLetters(harness.local.store, { workspaceId: id, detail: true })).dead_letters
       await deadLetters.replay(id, dead?.id ?? '')
       await harness.local.inbox.settle(await worker.lease(), done('mended'))
     })

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import type { Lease, Outcome } from '../../../../src/inbox/worker.ts'
 import { readChatPage } from '../../../../src/views/chat-page.ts'
 import { type ConversationsQuery, readConversations } from '../../../../src/views/conversations.ts'
+import { readPendingAsks } from '../../../../src/views/needs/pending-asks.ts'
 import { letterTo } from '../../../fakes/letters.ts'
 import { COPIED_TEXT, copyMessages } from '../../../harness/stores/many-messages.ts'
 import { done, failure, hasCode, type InboxHarness } from '../harness.ts'
@@ -248,7 +249,7 @@ function messageTests(harness: InboxHarness): void {
       await reception.admit(letterTo(id))
       const lease = await worker.lease()
       await inbox.ask(lease, { kind: 'permission', id: '1', parts: [], tool: 'Bash', subject: 'make' })
-      const [pending] = (await pendingAsks.list({ workspaceId: id })).rows
+      const [pending] = (await readPendingAsks(harness.local.store, { workspaceId: id })).pending
       const { ask, state } = await message(lease)
       assert.deepEqual([state, ask?.id, ask?.tool, ask?.subject], ['waiting_for_you', pending?.id, 'Bash', 'make'])
       assert.ok((ask?.expires_at ?? '') > (ask?.asked_at ?? ''))

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TaskQuery } from '../../../../src/inbox/reception.ts'
 import { readActivity } from '../../../../src/views/activity.ts'
+import { readDeadLetters } from '../../../../src/views/needs/dead-letters.ts'
 import { readStory } from '../../../../src/views/story.ts'
 import { letterTo } from '../../../fakes/letters.ts'
 import { COPIED_TEXT, copiedConversation, copyMessages } from '../../../harness/stores/many-messages.ts'
@@ -176,24 +177,31 @@ export function pageTests(harness: InboxHarness): void {
     const seen: string[] = []
     const sizes: number[] = []
     for (let after: string | undefined, more = true; more; ) {
-      const { rows, next } = await harness.local.deadLetters.list(id, after)
+      const { dead_letters: rows, next } = await readDeadLetters(harness.local.store, {
+        workspaceId: id,
+        after: after,
+        detail: true,
+      })
       seen.push(...rows.map((dead) => dead.id))
       sizes.push(rows.length)
       after = next
       more = next !== undefined
     }
     assert.deepEqual([sizes, new Set(seen).size], [[2, 2, 1], 5])
-    await assert.rejects(harness.local.deadLetters.list(id, 'x'), /after must be/)
+    await assert.rejects(
+      readDeadLetters(harness.local.store, { workspaceId: id, after: 'x', detail: true }),
+      /after must be/,
+    )
   })
 
   test('PL-23 dead letters of the same moment are listed in pages of 200, each once', async () => {
     const id = await harness.workspace()
     for (let count = 0; count < 205; count++) await harness.local.reception.admit(letterTo(id))
     await harness.sql(`update messages set state = 'dead', settled_at = 1000 where workspace_id = $1`, id)
-    const first = await harness.local.deadLetters.list(id)
-    const second = await harness.local.deadLetters.list(id, first.next)
-    assert.deepEqual([first.rows.length, second.rows.length, second.next], [200, 5, undefined])
-    assert.equal(new Set([...first.rows, ...second.rows].map((dead) => dead.id)).size, 205)
+    const first = await readDeadLetters(harness.local.store, { workspaceId: id, detail: true })
+    const second = await readDeadLetters(harness.local.store, { workspaceId: id, after: first.next, detail: true })
+    assert.deepEqual([first.dead_letters.length, second.dead_letters.length, second.next], [200, 5, undefined])
+    assert.equal(new Set([...first.dead_letters, ...second.dead_letters].map((dead) => dead.id)).size, 205)
   })
 
   test('PL-23 a long story is told in parts, and the attempts are counted on', async () => {

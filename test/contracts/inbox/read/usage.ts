@@ -6,6 +6,7 @@ import { systemClock } from '../../../../src/clock.ts'
 import { prune, RETENTION } from '../../../../src/inbox/upkeep/retention.ts'
 import type { Lease, Outcome } from '../../../../src/inbox/worker.ts'
 import type { Brief } from '../../../../src/protocol/brief.ts'
+import { readDeadLetters } from '../../../../src/views/needs/dead-letters.ts'
 import { readOverview } from '../../../../src/views/overview.ts'
 import { readPlatformUsage, readUsage } from '../../../../src/views/usage.ts'
 import { historyStep } from '../../../../src/workspaces/brief/history.ts'
@@ -77,7 +78,7 @@ export function usageTests(harness: InboxHarness): void {
     ].sort((a, b) => (a.id < b.id ? -1 : 1))
     assert.deepEqual(await all(1), expected)
     assert.deepEqual(await all(1000), expected)
-    const [dead] = (await harness.local.deadLetters.list(id)).rows
+    const [dead] = (await readDeadLetters(harness.local.store, { workspaceId: id, detail: true })).dead_letters
     await harness.local.deadLetters.discard(id, dead?.id ?? '')
     await harness.sql('update turn_usage set ended_at = ended_at - 86400000 where workspace_id = $1', id)
     const later = (await all(1000)).find((one) => one.id === id)

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Failure } from '../../../../src/inbox/worker.ts'
+import { readDeadLetters } from '../../../../src/views/needs/dead-letters.ts'
 import { readStory } from '../../../../src/views/story.ts'
 import { letterTo } from '../../../fakes/letters.ts'
 import { manualClock } from '../../../fakes/manual-clock.ts'
@@ -20,11 +21,12 @@ export function deadLetterTests(harness: InboxHarness): void {
   test('IN-4 a dead letter is listed with its reason, its sender and its message', async () => {
     const id = await harness.workspace()
     const { taskId } = await die(id, 'a')
-    const [dead, ...others] = (await harness.local.deadLetters.list(id)).rows
+    const [dead, ...others] = (await readDeadLetters(harness.local.store, { workspaceId: id, detail: true }))
+      .dead_letters
     assert.deepEqual(others, [])
-    assert.deepEqual([dead?.taskId, dead?.code, dead?.reason], [taskId, 'exit', 'it broke'])
+    assert.deepEqual([dead?.task_id, dead?.code, dead?.reason], [taskId, 'exit', 'it broke'])
     assert.deepEqual(dead?.message.parts, [{ text: 'poison' }])
-    assert.deepEqual([dead?.sender.name, dead?.principal, dead?.contextId], ['admin', 'people', 'a'])
+    assert.deepEqual([dead?.sender.name, dead?.context_id], ['admin', 'a'])
     assert.deepEqual([dead?.failures, dead?.losses, dead?.detail], [1, 0, undefined])
   })
 
@@ -33,16 +35,17 @@ export function deadLetterTests(harness: InboxHarness): void {
     const first = await die(id, 'a')
     await harness.sql('update messages set settled_at = settled_at - 1000, losses = 2 where workspace_id = $1', id)
     const second = await die(id, 'b', { ...failure, sentence: 'The agent stopped.' })
-    const { rows, next } = await harness.local.deadLetters.list(id)
+    const { dead_letters: rows, next } = await readDeadLetters(harness.local.store, { workspaceId: id, detail: true })
     assert.deepEqual(
-      rows.map(({ taskId, reason, detail, losses }) => [taskId, reason, detail, losses]),
+      rows.map(({ task_id, reason, detail, losses }) => [task_id, reason, detail, losses]),
       [
         [second.taskId, 'The agent stopped.', 'it broke', 0],
         [first.taskId, 'it broke', undefined, 2],
       ],
     )
     assert.equal(next, undefined)
-    assert.deepEqual(await harness.local.deadLetters.list(await harness.workspace()), { rows: [] })
+    const quiet = { workspaceId: await harness.workspace(), detail: true }
+    assert.deepEqual(await readDeadLetters(harness.local.store, quiet), { dead_letters: [] })
   })
 
   test('IN-2 IN-4 a replay waits behind the messages of its conversation', async () => {
@@ -85,11 +88,11 @@ export function deadLetterTests(harness: InboxHarness): void {
   test('IN-4 a replay is a new task in the same conversation, once, and the sender finds it by its old key', async () => {
     const id = await harness.workspace()
     const { letter, taskId } = await die(id, 'a')
-    const [dead] = (await harness.local.deadLetters.list(id)).rows
+    const [dead] = (await readDeadLetters(harness.local.store, { workspaceId: id, detail: true })).dead_letters
     const again = await harness.local.deadLetters.replay(id, dead?.id ?? '')
     assert.notEqual(again, taskId)
     assert.equal(await harness.local.deadLetters.replay(id, dead?.id ?? ''), again)
-    assert.deepEqual((await harness.local.deadLetters.list(id)).rows, [])
+    assert.deepEqual((await readDeadLetters(harness.local.store, { workspaceId: id, detail: true })).dead_letters, [])
     assert.equal((await harness.local.reception.admit(letter)).taskId, again)
     await harness.withWorker(id, async (worker) => {
       const lease = await worker.lease()
@@ -105,7 +108,7 @@ export function deadLetterTests(harness: InboxHarness): void {
   test('IN-4 a discarded dead letter leaves the list; a message that is no dead letter can be neither replayed nor discarded', async () => {
     const id = await harness.workspace()
     await die(id, 'a')
-    const [dead] = (await harness.local.deadLetters.list(id)).rows
+    const [dead] = (await readDeadLetters(harness.local.store, { workspaceId: id, detail: true })).dead_letters
     const lastStep = async () => {
       const story = await readStory(harness.local.store, { id: dead?.id ?? '', scopeOf: () => ({}) })
       return story.steps.at(-1)?.text
@@ -120,7 +123,7 @@ export function deadLetterTests(harness: InboxHarness): void {
       entries.map((entry) => [entry.text, entry.by]),
       [[text, 'owner']],
     )
-    assert.deepEqual((await harness.local.deadLetters.list(id)).rows, [])
+    assert.deepEqual((await readDeadLetters(harness.local.store, { workspaceId: id, detail: true })).dead_letters, [])
     await assert.rejects(harness.local.deadLetters.replay(id, 'nothing'), hasCode('not_found'))
     await assert.rejects(harness.local.deadLetters.discard(id, 'nothing'), hasCode('not_found'))
     const waiting = await harness.local.reception.admit(letterTo(id))

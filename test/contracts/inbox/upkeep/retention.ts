@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { prune } from '../../../../src/inbox/upkeep/retention.ts'
 import type { Outcome } from '../../../../src/inbox/worker.ts'
+import { readDeadLetters } from '../../../../src/views/needs/dead-letters.ts'
 import { letterTo } from '../../../fakes/letters.ts'
 import { waitUntil } from '../../../harness/wait.ts'
 import { done, failure, type InboxHarness } from '../harness.ts'
@@ -39,8 +40,8 @@ export function retentionTests(harness: InboxHarness): void {
     const [kept] = await harness.sql('select count(*) as rows from events where task_id = $1', old.taskId)
     assert.equal(Number(kept?.['rows']), 0)
     for (const { taskId } of [dead, retrying, asking, waiting]) assert.ok(await harness.local.reception.task(taskId))
-    const [letter] = (await harness.local.deadLetters.list(id)).rows
-    assert.equal(letter?.taskId, dead.taskId)
+    const [letter] = (await readDeadLetters(harness.local.store, { workspaceId: id, detail: true })).dead_letters
+    assert.equal(letter?.task_id, dead.taskId)
     await harness.local.deadLetters.discard(id, letter?.id ?? '')
     await harness.sql('update tasks set updated_at = 1 where workspace_id = $1', id)
     await prune(harness.store, { taskMs: -60_000, eventMs: forever, deltaMs: forever }, signal)

@@ -1,6 +1,7 @@
 /** Upkeep: what happens without a caller. Time passes in the store, or on the clock of a second process. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { readDeadLetters } from '../../../../src/views/needs/dead-letters.ts'
 import { letterTo } from '../../../fakes/letters.ts'
 import { done, failure, type InboxHarness } from '../harness.ts'
 import { sweepUntil, withNode } from '../nodes.ts'
@@ -58,7 +59,7 @@ export function upkeepTests(harness: InboxHarness): void {
 
   test('IN-7 a message that expires leaves its conversation to the next one; while its task runs a message does not expire', async () => {
     const [id, busy] = [await harness.workspace(), await harness.workspace()]
-    const { reception, inbox, deadLetters } = harness.local
+    const { reception, inbox } = harness.local
     await harness.withWorker(busy, async (worker) => {
       const running = await reception.admit(letterTo(busy))
       const lease = await worker.lease()
@@ -71,7 +72,9 @@ export function upkeepTests(harness: InboxHarness): void {
       const { status } = (await reception.task(first.taskId)) ?? {}
       assert.deepEqual(status?.message?.parts, [{ text: 'the message was not started in time' }])
       assert.deepEqual(
-        (await deadLetters.list(id)).rows.map(({ code }) => code),
+        (await readDeadLetters(harness.local.store, { workspaceId: id, detail: true })).dead_letters.map(
+          ({ code }) => code,
+        ),
         ['expired'],
       )
       assert.equal(await harness.state(running.taskId), 'TASK_STATE_WORKING')
