@@ -84,15 +84,6 @@ test('AG-13 BK-7 property 7: a known name is resolved, undefined is claude, and 
   )
 })
 
-test('BK-7 any other name, also the empty one, is refused with the valid names', () => {
-  for (const name of ['', ' ', 'Claude', 'nope', 'constructor', '__proto__']) {
-    assert.throws(() => resolveBackendName(name, ['exec', 'claude-code']), {
-      code: 'bad_config',
-      message: `unknown backend "${name}"; valid: claude, claude-code, exec`,
-    })
-  }
-})
-
 test('CL-3 RT-18 the tested versions of each backend are the versions that the real-agent tests run', () => {
   const registry = createBackendRegistry(builtinBackends)
   const name = (cli: string) => (cli === 'claude' ? 'claude-code' : cli)

@@ -383,18 +383,3 @@ test('a drain waits for a turn that ends late, and for the inbox to release what
   await drain(drained)
   assert.equal(seen.closed, 1)
 })
-
-test('a drain is not over before the inbox has released what was claimed', async () => {
-  const released = Promise.withResolvers<void>()
-  const { clock, answers, runtime, start, drain } = setUp(untilAborted)
-  answers.onEnd = () => released.promise
-  await start()
-  let isOver = false
-  const drained = runtime.drain(0).then(() => {
-    isOver = true
-  })
-  await clock.settle()
-  assert.equal(isOver, false)
-  released.resolve()
-  await drain(drained)
-})

@@ -20,22 +20,6 @@ function setUp(maxTimeMs?: number) {
   return { clock, turns: createTurnEngine({ clock, outputBytesMax: 10, maxTimeMs }) }
 }
 
-test('events come in order, and the end comes last', async () => {
-  const { turns } = setUp()
-  const work = async ({ emit }: TurnStream) => {
-    emit({ type: 'session', token: 's' })
-    emit({ type: 'text', delta: 'a' })
-    emit({ type: 'text', delta: 'b' })
-    return done
-  }
-  assert.deepEqual(await listEvents(turns.run(work, never)), [
-    { type: 'session', token: 's' },
-    { type: 'text', delta: 'a' },
-    { type: 'text', delta: 'b' },
-    done,
-  ])
-})
-
 test('work does not wait for a slow reader, and much waiting text becomes one event', async () => {
   const turns = createTurnEngine({ clock: manualClock(), outputBytesMax: 5000 })
   const work = async ({ emit }: TurnStream) => {
@@ -97,17 +81,6 @@ test('a callback that fails the turn stops its work, and the turn ends with that
   assert.deepEqual([end.error.code, end.error.message], ['internal', 'cannot parse'])
 })
 
-test('text beyond the limit ends the turn as too large', async () => {
-  const { turns } = setUp()
-  const events = await listEvents(
-    turns.run(async ({ emit, signal }) => {
-      for (let n = 0; n < 20 && !signal.aborted; n += 1) emit({ type: 'text', delta: 'x' })
-      return { type: 'failed', error: new MoleculeError('exit', 'x') }
-    }, never),
-  )
-  assert.equal(codeOf(events), 'too_large')
-})
-
 test('AG-1 max_time pauses while a person is asked', async () => {
   const { turns, clock } = setUp(1000)
   const answer = Promise.withResolvers<string>()
@@ -130,41 +103,6 @@ test('AG-1 max_time pauses while a person is asked', async () => {
   assert.ok(!ended)
   clock.advance(200)
   await running
-})
-
-test('a turn that exceeds max_time fails as timeout and is retryable', async () => {
-  const { turns, clock } = setUp(1000)
-  const running = listEvents(
-    turns.run(async ({ signal }) => {
-      await aborted(signal)
-      throw new Error('stopped')
-    }, never),
-  )
-  await clock.settle()
-  clock.advance(1001)
-  const end = (await running).at(-1)
-  assert.ok(end?.type === 'failed')
-  assert.deepEqual([end.error.code, end.error.retryable], ['timeout', true])
-})
-
-test('a reader that stops ends the work, and close ends all turns and starts no more', async () => {
-  const { turns } = setUp()
-  let stopped = 0
-  const work = async ({ emit, signal }: TurnStream) => {
-    emit({ type: 'activity' })
-    await aborted(signal)
-    stopped += 1
-    return done
-  }
-  for await (const _ of turns.run(work, never)) break
-  assert.equal(stopped, 1)
-  const running = listEvents(turns.run(work, never))
-  await new Promise(setImmediate)
-  await turns.close()
-  await running
-  assert.equal(stopped, 2)
-  assert.equal(codeOf(await listEvents(turns.run(work, never))), 'canceled')
-  assert.equal(stopped, 2)
 })
 
 test('events emitted while the reader is busy come before the end', async () => {

@@ -1,29 +1,20 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { listEvents, makeTurn, type TurnOverrides } from '../../../test/fakes/turns.ts'
+import { listEvents, makeTurn, replyOf, type TurnOverrides } from '../../../test/fakes/turns.ts'
 import { linuxOnly, markedPids } from '../../../test/harness/live-processes.ts'
 import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/harness/process-harness.ts'
-import { waitUntil } from '../../../test/harness/wait.ts'
 import { systemClock } from '../../clock.ts'
 import type { MoleculeError } from '../../errors.ts'
 import { silentLog } from '../../log.ts'
 import { platformEnvironment } from '../../process/child-environment.ts'
-import type { Part } from '../../protocol/a2a.ts'
+import type { Message, Part } from '../../protocol/a2a.ts'
 import type { RequestPart } from '../../protocol/request.ts'
-import type { BackendEvent } from '../backend.ts'
 import { createOptions } from '../options.ts'
 import { exec } from './exec.ts'
 
 type Values = Readonly<Record<string, string>>
-
-test('EX-1 cmd is required', (t) => {
-  const { build } = setUp(t)
-  for (const values of [{} as Values, { cmd: '' }]) {
-    assert.throws(() => build(values), { code: 'bad_config', message: 'backend option "cmd" is required' })
-  }
-})
 
 test('EX-1 quoting, pipes, variables and globs work as in a terminal, in the working folder', async (t) => {
   const { reply, dir } = setUp(t, { environment: { ...PLAIN_ENVIRONMENT, WHO: 'Ada' } })
@@ -232,39 +223,6 @@ test('events come while the command runs, and the end comes last', linuxOnly, as
   assert.deepEqual(seen, ['one', 'two', 'done'])
 })
 
-test('a reader that stops in the middle ends the command', linuxOnly, async (t) => {
-  const { build, owner, dir } = setUp(t)
-  const backend = build({ cmd: 'echo x; sleep 300' })
-  for await (const _ of backend.run(makeTurn({ workingDir: dir }), new AbortController().signal)) break
-  assert.deepEqual(markedPids(owner), [])
-})
-
-test(
-  'close waits until the commands are dead, and a later turn is cancelled before it starts',
-  linuxOnly,
-  async (t) => {
-    const { build, owner, dir } = setUp(t)
-    const backend = build({ cmd: 'touch started; sleep 300' })
-    const run = () => listEvents(backend.run(makeTurn({ workingDir: dir }), new AbortController().signal))
-    const codes = (events: readonly BackendEvent[]) =>
-      events.map((event) => (event.type === 'failed' ? event.error.code : event.type))
-    const running = run()
-    await waitUntil(() => existsSync(join(dir, 'started')), 'the command runs')
-    await backend.close()
-    assert.deepEqual(markedPids(owner), [])
-    assert.deepEqual(codes(await running), ['canceled'])
-    rmSync(join(dir, 'started'))
-    assert.deepEqual(codes(await run()), ['canceled'])
-    assert.ok(!existsSync(join(dir, 'started')))
-  },
-)
-
-test('validate names the shell that runs the commands', async (t) => {
-  const { build } = setUp(t)
-  const validation = await build({ cmd: 'cat' }).validate(new AbortController().signal)
-  assert.deepEqual(validation, { ok: true, note: 'commands are run by /bin/sh' })
-})
-
 function setUp(t: TestContext, overrides: { environment?: Record<string, string>; log?: typeof silentLog } = {}) {
   const { processes, owner, dir } = createProcessHarness(t)
   const context = { processes, environment: PLAIN_ENVIRONMENT, clock: systemClock, log: silentLog, ...overrides }
@@ -296,3 +254,141 @@ function pair(line: string): [string, string] {
   const at = line.indexOf('=')
   return [line.slice(0, at), line.slice(at + 1)]
 }
+
+/** One backend with all its turns. */
+function setUpTurns(t: TestContext, values: Values) {
+  const { processes, dir: workingDir } = createProcessHarness(t)
+  const context = { processes, environment: PLAIN_ENVIRONMENT, clock: systemClock, log: silentLog }
+  const backend = exec.create(createOptions(values), context)
+  t.after(() => backend.close())
+  const run = (turn: TurnOverrides = {}) =>
+    listEvents(backend.run(makeTurn({ workingDir, ...turn }), new AbortController().signal))
+  return { run, reply: async (turn?: TurnOverrides) => replyOf(await run(turn)), backend, workingDir }
+}
+
+const history: readonly Message[] = [
+  { messageId: '1', role: 'ROLE_USER', parts: [{ text: 'I am Ada' }, { raw: 'eA==', filename: 'a.txt' }] },
+  { messageId: '2', role: 'ROLE_AGENT', parts: [{ text: 'hello' }] },
+]
+const chat = [
+  { role: 'user', content: 'I am Ada\n[attached file: a.txt]' },
+  { role: 'assistant', content: 'hello' },
+]
+const given = { systemPrompt: 'You are short.', recalled: 'What you remember: tea', peers: 'Peers: none', history }
+
+test('RT-17 prompt with memories, and history, lie in private files that are gone after the turn', async (t) => {
+  const cmd = 'cat; for f in "$MOLECULE_SYSTEM_PROMPT_FILE" "$MOLECULE_HISTORY_FILE"; do echo; echo $f; cat $f; done'
+  const { reply } = setUpTurns(t, { cmd })
+  const [text, promptFile = '', prompt, , memories, historyFile = '', json = ''] = (
+    await reply({ text: 'hi', ...given })
+  ).split('\n')
+  assert.deepEqual([text, prompt, memories], ['hi', 'You are short.', 'What you remember: tea'])
+  assert.deepEqual(JSON.parse(json), chat)
+  for (const path of [promptFile, historyFile]) assert.ok(path !== '' && !existsSync(path), path)
+  const modes = setUpTurns(t, {
+    cmd: 'stat -c %a "$MOLECULE_SYSTEM_PROMPT_FILE" "$MOLECULE_HISTORY_FILE" "$MOLECULE_OUTBOX"',
+  })
+  assert.equal(await modes.reply(given), '600\n600\n700\n')
+})
+
+test('RT-17 a plain command gets its text and nothing else: no file, no line, nothing new in its folder', async (t) => {
+  const cmd =
+    'cat; echo "$MOLECULE_SYSTEM_PROMPT_FILE$MOLECULE_HISTORY_FILE$MOLECULE_ATTACHMENTS"; ls -A; ls -A "$MOLECULE_OUTBOX"'
+  const { reply, workingDir } = setUpTurns(t, { cmd })
+  assert.deepEqual([await reply({ text: 'hi' }), await reply({ text: 'ho' })], ['hi\n', 'ho\n'])
+  const withBrief = setUpTurns(t, { cmd: 'cat' })
+  assert.equal(await withBrief.reply({ text: 'hi', ...given }), 'hi')
+  assert.deepEqual([readdirSync(workingDir), readdirSync(withBrief.workingDir)], [[], []])
+})
+
+test('RT-17 only a command with pass_meta, and so with `a2a` and a token, is told of its peers', async (t) => {
+  const cmd = 'cat "$MOLECULE_SYSTEM_PROMPT_FILE"'
+  const turn = { ...given, env: { MOLECULE_WORKSPACE_TOKEN: 'conversation' } }
+  const told = await setUpTurns(t, { cmd, pass_meta: 'true' }).reply(turn)
+  assert.match(
+    told,
+    /^You are short\.\n\nWhat you remember: tea\n\nPeers: none\n\n[\s\S]*`a2a delegate [\s\S]*\$MOLECULE_OUTBOX/,
+  )
+  assert.doesNotMatch(await setUpTurns(t, { cmd }).reply(turn), /Peers|a2a|OUTBOX/)
+})
+
+test('RT-17 with format=json the same is in fields of the request', async (t) => {
+  const { reply } = setUpTurns(t, { cmd: 'cat', format: 'json' })
+  const request = JSON.parse(await reply({ text: 'hi', ...given }))
+  assert.equal(request.system_prompt, 'You are short.\n\nWhat you remember: tea')
+  assert.deepEqual([request.history, request.parts], [chat, [{ type: 'text', text: 'hi' }]])
+  const plain = JSON.parse(await reply({ text: 'hi' }))
+  assert.ok(!('system_prompt' in plain) && !('history' in plain) && !('attachments' in plain))
+})
+
+const base64 = (text: string) => Buffer.from(text).toString('base64')
+const attached: readonly RequestPart[] = [
+  { type: 'text', text: 'look' },
+  { type: 'file', bytes: base64('pixels'), filename: 'a b.png', mime_type: 'image/png' },
+]
+
+test('RT-17 attachments lie in the working folder, and a variable and a field name them', async (t) => {
+  const { reply, workingDir } = setUpTurns(t, { cmd: 'cat; cat "$MOLECULE_ATTACHMENTS/a b.png"' })
+  assert.equal(await reply({ parts: attached }), 'lookpixels')
+  assert.deepEqual(readdirSync(workingDir), ['.molecule'])
+  const json = setUpTurns(t, { cmd: 'cat', format: 'json' })
+  const { attachments } = JSON.parse(await json.reply({ parts: attached }))
+  assert.deepEqual([attachments[0].name, attachments[0].mime_type, attachments[0].bytes], ['a b.png', 'image/png', 6])
+  assert.equal(readFileSync(attachments[0].path, 'utf8'), 'pixels')
+  assert.equal(statSync(attachments[0].path).mode & 0o777, 0o600)
+})
+
+test('RT-17 EX-2 a file that cannot be fetched does not stop a command; people see that it could not be used', async (t) => {
+  const { run } = setUpTurns(t, { cmd: 'cat' })
+  const parts: RequestPart[] = [
+    { type: 'text', text: 'look' },
+    { type: 'file', uri: 'http://127.0.0.1:9/secret' },
+  ]
+  const events = await run({ parts })
+  assert.equal(replyOf(events), 'look')
+  assert.match(
+    JSON.stringify(events.filter(({ type }) => type === 'status')),
+    /a file of the message could not be used/,
+  )
+})
+
+test('RT-17 files in the outbox are delivered with the answer, those of a failed turn are not, and no link is', async (t) => {
+  const cmd = 'read word; cd "$MOLECULE_OUTBOX"; ls; echo $word > $word.txt; ln -s /etc/passwd link; [ $word = good ]'
+  const { run } = setUpTurns(t, { cmd })
+  await run({ text: 'bad\n' })
+  const events = await run({ text: 'good\n' })
+  const artifacts = events.flatMap((event) => (event.type === 'artifact' ? [event.artifact] : []))
+  assert.deepEqual(
+    artifacts.map(({ name, parts }) => [name, Buffer.from(parts[0]?.raw ?? '', 'base64').toString()]),
+    [['good.txt', 'good\n']],
+  )
+  // `ls` came first: nothing of the turn before was left.
+  assert.equal(replyOf(events), '')
+})
+
+test('RT-17 a later turn has a folder also where somebody cleaned the temporary folder; the end leaves none', async (t) => {
+  const { reply, backend } = setUpTurns(t, {
+    cmd: 'echo "$MOLECULE_OUTBOX"; rm -r "$(dirname "$(dirname "$MOLECULE_OUTBOX")")"',
+  })
+  const first = (await reply()).trim()
+  const second = (await reply()).trim()
+  assert.notEqual(first, second)
+  const kept = setUpTurns(t, { cmd: 'echo "$MOLECULE_OUTBOX"; test -d "$MOLECULE_OUTBOX"' })
+  const folder = (await kept.reply()).trim()
+  assert.ok(existsSync(folder))
+  await kept.backend.close()
+  await backend.close()
+  for (const path of [first, second, folder]) assert.ok(!existsSync(path))
+})
+
+test('RT-17 a read-only folder in the outbox does not cost the answer', {
+  skip: process.getuid?.() === 0 && 'root may remove every folder',
+}, async (t) => {
+  const cmd = 'echo "$MOLECULE_OUTBOX"; mkdir -p "$MOLECULE_OUTBOX/a/b"; chmod 500 "$MOLECULE_OUTBOX/a"'
+  const { reply, backend } = setUpTurns(t, { cmd })
+  const outbox = (await reply()).trim()
+  await backend.close()
+  assert.ok(existsSync(outbox))
+  chmodSync(join(outbox, 'a'), 0o700)
+  rmSync(dirname(dirname(outbox)), { recursive: true })
+})

@@ -71,39 +71,6 @@ test('a client that disconnects stops waiting and cancels nothing', async (t) =>
   assert.equal(json.result.status.state, 'TASK_STATE_WORKING')
 })
 
-test('historyLength limits the history: all, none, the last', async (t) => {
-  const { rpc } = await openDoor(t)
-  const all = await rpc('SendMessage', sendParams('hello'))
-  assert.equal(all.json.result.task.history.length, 2)
-  const none = await rpc('SendMessage', sendParams('hello', { configuration: { historyLength: 0 } }))
-  assert.equal(none.json.result.task.history, undefined)
-  const last = await rpc('message/send', sendParamsV03('hello', { historyLength: 1 }))
-  assert.deepEqual(
-    last.json.result.history.map((message: { messageId: string }) => message.messageId),
-    ['m-hello-later'],
-  )
-  const got = await rpc('GetTask', { id: 'task-1', historyLength: 1 })
-  assert.equal(got.json.result.history.length, 1)
-  const negative = await rpc('SendMessage', sendParams('other', { configuration: { historyLength: -1 } }))
-  assert.equal(negative.json.error.code, -32602)
-})
-
-test('GetTask and tasks/get answer in the format of their version', async (t) => {
-  const { rpc } = await openDoor(t)
-  await rpc('SendMessage', sendParams('hello'))
-  assert.equal((await rpc('GetTask', { id: 'task-1' })).json.result.status.state, 'TASK_STATE_COMPLETED')
-  assert.equal((await rpc('tasks/get', { id: 'task-1' })).json.result.status.state, 'completed')
-})
-
-test('CancelTask and tasks/cancel are idempotent, and an ended task refuses them', async (t) => {
-  const { rpc } = await openDoor(t)
-  await rpc('SendMessage', sendParams('slow', { configuration: { returnImmediately: true } }))
-  assert.equal((await rpc('CancelTask', { id: 'task-1' })).json.result.status.state, 'TASK_STATE_CANCELED')
-  assert.equal((await rpc('tasks/cancel', { id: 'task-1' })).json.result.status.state, 'canceled')
-  await rpc('SendMessage', sendParams('hello'))
-  assert.equal((await rpc('CancelTask', { id: 'task-2' })).json.error.code, -32002)
-})
-
 test('BK-10 sender and principal come from the token, whatever the message claims', async (t) => {
   const { rpc, fakePlatform } = await openDoor(t)
   const claims = { metadata: { sender: { kind: 'agent', id: 'ws_other' }, caller_id: 'ws_other' } }

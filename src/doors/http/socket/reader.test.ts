@@ -130,74 +130,6 @@ function shortOf(message: Record<string, unknown>): string {
   return kept.join(' ')
 }
 
-test('PL-7 a log begins after the given number, and every later row arrives once', async () => {
-  const { socket, logs, reader, take } = openReader()
-  for (let row = 0; row < 40; row++) logs.add('a')
-  socket.say({ subscribe: { a: 20, b: null } })
-  const rows = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => `events a ${from + at}`)
-  assert.deepEqual(await take(), ['subscribed a 20', 'subscribed b 0', ...rows(21, 36), ...rows(37, 40)])
-  const pages = logs.pages()
-  logs.add('a')
-  logs.add('c')
-  reader.hint('a')
-  reader.hint('c')
-  assert.deepEqual(await take(), ['events a 41'])
-  assert.equal(logs.pages(), pages + 2, 'the log that grew, once more for its end, and no other')
-  assert.deepEqual(socket.messages.at(-1), {
-    type: 'events',
-    workspace: 'a',
-    seq: 41,
-    events: [{ seq: 41, at: '1970-01-01T00:00:00.000Z', type: 'note', text: 'xxxxx' }],
-  })
-})
-
-test('PL-7 a comparison of numbers reads only the logs that are behind', async () => {
-  const { socket, logs, reader, take, rest } = openReader()
-  socket.say({ subscribe: { a: 0, b: 0 } })
-  await take()
-  const pages = logs.pages()
-  reader.compare(await logs.logs.heads())
-  await rest()
-  assert.equal(logs.pages(), pages)
-  logs.add('b')
-  reader.compare(await logs.logs.heads())
-  assert.deepEqual(await take(), ['events b 1'])
-  assert.equal(logs.pages(), pages + 2)
-  logs.remove('a')
-  reader.compare(await logs.logs.heads())
-  assert.deepEqual(await take(), ['ended a'])
-  reader.hint('a')
-  reader.compare(await logs.logs.heads())
-  assert.deepEqual(await take(), [], 'a log that ended is followed no more')
-})
-
-test('PL-7 a refused log is answered by name, and the others begin', async () => {
-  const { socket, logs, take, lines } = openReader()
-  for (let row = 0; row < 9; row++) logs.add('a')
-  logs.prune('a', 5)
-  socket.say({ subscribe: { nowhere: 1, a: 3, b: 0 } })
-  assert.deepEqual(await take(), ['error nowhere 404', 'error a 410', 'subscribed b 0'])
-  assert.deepEqual(
-    socket.messages.map((message) => message['pruned_seq']),
-    [undefined, 5, undefined],
-  )
-  const [[text, fields] = []] = lines as [string, { reason: string }][]
-  const { reason: _reason, ...rest } = fields ?? { reason: '' }
-  assert.deepEqual([lines.length, text], [1, 'a subscription was refused'])
-  assert.deepEqual(rest, { requestId: 'req_1', code: 'not_found', workspaceId: 'nowhere', count: 2 })
-})
-
-test('PL-7 a message that is no subscription is answered with the reason, and the next one works', async () => {
-  const { socket, take } = openReader()
-  const wrong = ['{', '7', '{"subscribe":{"a":-1}}', '{"subscribe":{"a":1.5}}', '{"subscribe":{},"others":"x"}']
-  for (const text of wrong) socket.say(text)
-  socket.emit('message', Buffer.from('{"subscribe":{"a":0}}'), true)
-  socket.say({ subscribe: { a: 0 } })
-  assert.deepEqual(await take(), [...Array.from({ length: 6 }, () => 'error 400'), 'subscribed a 0'])
-  const messages = socket.messages.map(({ error }) => (error as { message: string } | undefined)?.message)
-  assert.deepEqual([messages[0], messages[5]], ['a message must be JSON text', 'a message must be JSON text'])
-})
-
 test('PL-7 a subscription names at most 2,000 logs, each with at most 64 characters', async () => {
   const { socket, take } = openReader()
   const named = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`w${at}`, null]))
@@ -339,20 +271,6 @@ test('RE-3 the next page is read only after the client has read the page before'
   assert.deepEqual([timers(), socket.listenerCount('close')], [0, 1])
   clock.advance(60_000)
   assert.deepEqual(socket.closes, [])
-})
-
-test('RE-3 a client that reads nothing in time is disconnected, and costs nothing more', async () => {
-  const { socket, logs, clock, rest, timers, watchers } = openReader()
-  for (let row = 0; row < 40; row++) logs.add('a')
-  socket.say({ subscribe: { _platform: null } })
-  await rest()
-  socket.reads = false
-  socket.say({ subscribe: { a: 0 } })
-  await rest()
-  clock.advance(5000)
-  assert.deepEqual(socket.closes, ['terminated'])
-  await rest()
-  assert.deepEqual([logs.pages(), timers(), watchers.size], [0, 0, 0])
 })
 
 test('RE-3 a client that has gone is watched and read for no more', async () => {
