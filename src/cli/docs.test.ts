@@ -111,6 +111,7 @@ function configurationReference(): string {
     `${payerVariables().map(code).join(', ')}.`,
     '## `config.yaml` of a workspace',
     keyTable(CONFIG_KEYS),
+    'Any other key at this level is kept in the file and ignored; the editor of the page names it.',
     'Keys of `runtime_config` that the platform reads:',
     keyTable(RUNTIME_CONFIG_KEYS),
     `All other keys of \`runtime_config\` are options of the backend: ${backends

@@ -8,7 +8,7 @@ import { lstat, mkdir, open, readdir, rmdir, unlink } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { MoleculeError } from '../errors.ts'
 import type { Store } from '../store/store.ts'
-import { configErrorAt, WORKSPACE_CONFIG_FILE } from './config/config-file.ts'
+import { configErrorAt, ignoredKeyWarnings, WORKSPACE_CONFIG_FILE } from './config/config-file.ts'
 import { type Homes, WORK_FOLDER, writeAtomically } from './homes/homes.ts'
 import { ignoreMissing } from './homes/ignore-missing.ts'
 import { PATH_DEPTH_MAX, resolvePath } from './homes/safe-path.ts'
@@ -78,7 +78,10 @@ export function createWorkspaceFiles(options: WorkspaceFilesOptions): WorkspaceF
     async check(id, path, content) {
       await required(id)
       const file = await resolvePath(homes.path(id), path)
-      if (isConfigPath(path)) return (await validateConfigFile(id, content, options)).validated.checked
+      if (isConfigPath(path)) {
+        const { checked } = (await validateConfigFile(id, content, options)).validated
+        return { ...checked, warnings: [...ignoredKeyWarnings(content.toString()), ...(checked.warnings ?? [])] }
+      }
       await requireWritable(file, homes.path(id))
       return { ok: true }
     },

@@ -37,6 +37,11 @@ test('CV-3 config.yaml shows an error at its line, is saved when it is right, an
   await editor.locator(`[data-problem-line="${lines + 2}"]`).waitFor()
   await editor.getByRole('button', { name: new RegExp(`^Line ${lines + 2}: .*delay`) }).waitFor()
   await waitForValue(() => editor.getByRole('button', { name: 'Save' }).isDisabled(), true)
+  // A setting at the wrong place is no error of the file, and would be believed to be in force.
+  await area.fill(`${good.trimEnd()}\nmax_attempts: 1\n`)
+  await editor
+    .getByText('The key "max_attempts" is ignored at this place; settings stand under runtime_config.')
+    .waitFor()
   await area.fill(good.replace(/^name: .*$/m, 'name: Ada Lovelace'))
   await editor.getByRole('button', { name: 'Save' }).click()
   await editor.getByText('no restart is needed').waitFor()

@@ -170,6 +170,16 @@ export function parseConfig(text: string, path: string): WorkspaceConfig {
   }
 }
 
+/** One sentence for each key that stands beside the known ones: it is kept, for other programs, and changes nothing here. */
+export function ignoredKeyWarnings(text: string): string[] {
+  const { contents } = parseDocument(text)
+  const keys = isMap(contents) ? contents.items.map(({ key }) => (isScalar(key) ? String(key.value) : '')) : []
+  return keys
+    .filter((key) => key !== '' && !Object.hasOwn(configSchema.shape, key))
+    .slice(0, PROBLEMS_MAX)
+    .map((key) => `the key ${JSON.stringify(key)} is ignored at this place; settings stand under runtime_config`)
+}
+
 /** Returns the changed text, with its comments and other keys. `path` is for error messages. */
 export function changeConfig(text: string | undefined, change: ConfigFileChange, path: string): string {
   const document = text === undefined ? new Document({}) : parseYaml(text, path).document

@@ -9,6 +9,7 @@ import { readVersionedFile, type VersionedFile } from '../../../../src/client/wo
 import { MoleculeError } from '../../../../src/errors.ts'
 import { client, reasonOf } from '../../api/client.ts'
 import { keys, queryClient } from '../../api/queries.ts'
+import { asSentence } from '../../api/sentence.ts'
 import { Button } from '../../ui/button.tsx'
 import { classNames } from '../../ui/class-names.ts'
 import { Loading } from '../../ui/empty-state.tsx'
@@ -110,7 +111,7 @@ function LoadedEditor({
       {check.warnings.length > 0 ? (
         <ul className="border-line border-t px-4 py-2 text-second text-soft">
           {check.warnings.map((warning) => (
-            <li key={warning}>{warning}</li>
+            <li key={warning}>{asSentence(warning)}</li>
           ))}
         </ul>
       ) : null}
