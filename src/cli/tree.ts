@@ -79,7 +79,8 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'chat', summary: 'talk to a workspace in this terminal', load: () => import('./commands/messages/chat.ts') },
   {
     name: 'pending',
-    summary: 'what waits for you: list, show, allow, deny, answer, replay, discard, arrived, resend, check',
+    summary:
+      'what waits for you: list, show, and answer it: allow, deny, answer, raise, stop, replay, discard, resume, arrived, resend, approve, refuse, more, check',
     load: () => import('./commands/messages/pending.ts'),
   },
   {

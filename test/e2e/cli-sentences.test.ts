@@ -178,10 +178,11 @@ describe('the sentences of the commands', () => {
     const { out: first } = await molecule('--help')
     assert.match(first, /^Usage: bin\/molecule \[options\] <command>/)
     for (const command of program.commands.filter((each) => each.name() !== 'complete')) {
-      const args = [command.name(), '--help']
-      const { code, out } = await molecule(...args)
-      assert.deepEqual([code, out.startsWith(`Usage: bin/molecule ${command.name()}`)], [0, true], out)
-      assert.doesNotMatch(out, /"molecule [a-z]/, args.join(' '))
+      for (const path of [[command.name()], ...command.commands.map((below) => [command.name(), below.name()])]) {
+        const { code, out } = await molecule(...path, '--help')
+        assert.deepEqual([code, out.startsWith(`Usage: bin/molecule ${path.join(' ')}`)], [0, true], out)
+        assert.doesNotMatch(out, /"molecule [a-z]|default: \[/, path.join(' '))
+      }
     }
   })
 

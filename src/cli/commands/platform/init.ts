@@ -29,7 +29,7 @@ export const define: DefineCommand = (command, openContext) => {
     .option('--name <name>', 'name of the workspace (the name of its folder or agent)')
     .option('--runtime <name>', 'the backend (an agent that the platform finds, best one that is logged in; else mock)')
     .option('--dir <folder>', 'folder the agent works in (a new one of its own)')
-    .option('--set <key=value>', 'an option of the backend; may be repeated', collectValues, [])
+    .option('--set <key=value>', 'an option of the backend; may be repeated', collectValues)
     .option('--allow-duplicate', 'also take a name that another workspace has')
     .option('--yes', 'do not ask; take the defaults')
     .action(async (options: InitOptions) => init(await openContext(), options))

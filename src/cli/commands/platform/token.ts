@@ -32,7 +32,7 @@ function defineCreate(command: Command, openContext: () => Promise<CommandContex
     .argument('<name>', 'who or what uses it, for the list')
     .addOption(new Option('--role <role>', 'what it may do').choices(ROLES).makeOptionMandatory())
     .option('--workspace <workspace>', 'for the role workspace: the workspace that it acts as')
-    .option('--only <workspace>', 'a workspace that it reaches; repeat it for several (all)', collectValues, [])
+    .option('--only <workspace>', 'a workspace that it reaches; repeat it for several (all)', collectValues)
     .option('--expires <duration>', 'when it ends, such as 720h (never)')
     .action(async (name: string, flags: CreateFlags) => create(await openContext(), name, flags))
 }
@@ -40,7 +40,7 @@ function defineCreate(command: Command, openContext: () => Promise<CommandContex
 interface CreateFlags {
   readonly role: NewTokenInput['role']
   readonly workspace?: string
-  readonly only: readonly string[]
+  readonly only?: readonly string[]
   readonly expires?: string
 }
 
@@ -55,7 +55,7 @@ async function create(context: CommandContext, name: string, flags: CreateFlags)
 }
 
 async function toInput(client: PlatformClient, name: string, flags: CreateFlags): Promise<NewTokenInput> {
-  const { role, workspace, only, expires } = flags
+  const { role, workspace, only = [], expires } = flags
   const problem = flagProblem(flags)
   if (problem !== undefined) throw new MoleculeError('invalid_request', problem)
   const reached: string[] = []
@@ -70,7 +70,7 @@ async function toInput(client: PlatformClient, name: string, flags: CreateFlags)
 }
 
 /** Prevents that the platform refuses its own field, which nobody has typed. */
-function flagProblem({ role, workspace, only }: CreateFlags): string | undefined {
+function flagProblem({ role, workspace, only = [] }: CreateFlags): string | undefined {
   if (role === 'workspace' && workspace === undefined)
     return '--role workspace needs --workspace NAME: the workspace that it acts as'
   if (role !== 'workspace' && workspace !== undefined)

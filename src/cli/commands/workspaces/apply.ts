@@ -21,7 +21,7 @@ export const define: DefineCommand = (command, openContext) => {
     .option('--dry-run', 'only show the difference')
     .option('--prune', 'delete what an earlier apply of this team made and the file no longer has')
     .option('--yes', 'do not ask')
-    .option('--set <name=value>', 'the value of a variable of the file; may be repeated', collectValues, [])
+    .option('--set <name=value>', 'the value of a variable of the file; may be repeated', collectValues)
     .option('--write-secrets', 'also write the secrets of the file that are set already; they cannot be compared')
     .action(async (file: string, options: ApplyOptions) => apply(await openContext(), file, options))
 }
@@ -30,7 +30,7 @@ interface ApplyOptions {
   readonly dryRun?: true
   readonly prune?: true
   readonly yes?: true
-  readonly set: readonly string[]
+  readonly set?: readonly string[]
   readonly writeSecrets?: true
 }
 
@@ -40,7 +40,7 @@ async function apply(context: CommandContext, file: string, options: ApplyOption
   const team = await parseTeamFile(
     await readTeamFile(file, terminal),
     file,
-    new Map(options.set.map((text) => parsePair(text))),
+    new Map(options.set?.map((text) => parsePair(text))),
   )
   const { prune = false, writeSecrets = false } = options
   const plan = await planTeam(team, client, { prune, writeSecrets })

@@ -26,7 +26,7 @@ export function defineCreate(command: Command, openContext: () => Promise<Comman
     .option('--template <name>', 'a folder in templates/ of the data folder to copy')
     .option('--permission <mode>', 'ask, allowed_tools or bypass')
     .option('--concurrency <number>', 'how many turns may run at once')
-    .option('--set <key=value>', 'an option of the backend, as cmd=cat; may be repeated', collectValues, [])
+    .option('--set <key=value>', 'an option of the backend, as cmd=cat; may be repeated', collectValues)
     .option('--allow-duplicate', 'also take a name that another workspace has')
     .action(async (name: string, options: CreateWorkspaceOptions) => create(await openContext(), name, options))
 }
@@ -45,7 +45,8 @@ export interface CreateWorkspaceOptions {
   readonly allowDuplicate?: true
 }
 
-export const collectValues = (value: string, before: readonly string[]): readonly string[] => [...before, value]
+/** Of an option that may be repeated. Without a default: help would print it as `(default: [])`. */
+export const collectValues = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
 
 async function create(context: CommandContext, name: string, options: CreateWorkspaceOptions): Promise<void> {
   const workspace = await createWorkspace(context.platform(), await toCreateBody(context, name, options))
