@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { letterTo } from '../../test/fakes/letters.ts'
+import { leaseOf } from '../../test/fakes/letters.ts'
 import { manualClock } from '../../test/fakes/manual-clock.ts'
 import type { Backend, BackendEvent, Turn } from '../backends/backend.ts'
 import { MoleculeError } from '../errors.ts'
@@ -12,12 +12,7 @@ import { createRuntime, type RuntimeOptions } from './runtime.ts'
 const away = () => new MoleculeError('store_unavailable', 'away', { retryable: true })
 const DONE: BackendEvent = { type: 'done', parts: [{ text: 'ok' }], finality: 'completed' }
 
-/** Of a message that is tried for the first time. */
-const FIRST = { failures: 0, losses: 0, interrupted: false, sessionRetried: false, idempotencyKey: 'k', epoch: 1 }
-
-const leaseOf = (messageId: string): Lease => {
-  return { ...letterTo('ws_1'), ...FIRST, conversationId: 'c', taskId: 't', messageId, contextId: 'c' }
-}
+const leaseNamed = (messageId: string): Lease => leaseOf({ messageId })
 
 type Play = (turn: Turn, signal: AbortSignal) => AsyncIterable<BackendEvent>
 
@@ -125,7 +120,7 @@ function setUp(play: Play, more: Partial<RuntimeOptions> & { stallMs?: number } 
   })
   const start = async (...messageIds: string[]) => {
     runtime.start()
-    for (const messageId of messageIds) directives.put({ type: 'lease', lease: leaseOf(messageId) })
+    for (const messageId of messageIds) directives.put({ type: 'lease', lease: leaseNamed(messageId) })
     await clock.settle()
   }
   const send = async (directive: Directive) => {
@@ -150,11 +145,11 @@ test('leases are renewed every 10 s while turns run, all in one call, and not wi
   await start()
   clock.advance(30_000)
   assert.deepEqual(extended, [])
-  await send({ type: 'lease', lease: leaseOf('a') })
+  await send({ type: 'lease', lease: leaseNamed('a') })
   clock.advance(9999)
   assert.deepEqual(extended, [])
   clock.advance(1)
-  await send({ type: 'lease', lease: leaseOf('b') })
+  await send({ type: 'lease', lease: leaseNamed('b') })
   clock.advance(10_000)
   assert.deepEqual(extended, [['a'], ['a', 'b']])
   await drain()
@@ -216,9 +211,9 @@ test('the answer to an append stops a cancelled turn, drops one that was taken o
 test('a stop directive cancels its turn and no other', async () => {
   const { types, start, send, drain } = setUp(untilAborted)
   await start('a', 'b')
-  await send({ type: 'stop', key: leaseOf('b') })
+  await send({ type: 'stop', key: leaseNamed('b') })
   assert.deepEqual(types(), ['b stopped'])
-  await send({ type: 'stop', key: leaseOf('unknown') })
+  await send({ type: 'stop', key: leaseNamed('unknown') })
   assert.deepEqual(types(), ['b stopped'])
   await drain()
 })
@@ -230,7 +225,7 @@ test('AG-16 an answer directive with parts allows, and one without denies', asyn
     yield DONE
   })
   await start('a')
-  const key = leaseOf('a')
+  const key = leaseNamed('a')
   await send({ type: 'answer', key, askId: '1', parts: [{ text: 'yes' }] })
   assert.deepEqual([decisions, seen.asked], [['allowed'], ['1', '2']])
   await send({ type: 'answer', key, askId: '2', parts: undefined })
@@ -241,11 +236,11 @@ test('AG-16 an answer directive with parts allows, and one without denies', asyn
 test('TW-1 a waiting directive pauses the stall timer of its turn until the wait is over', async () => {
   const { clock, types, start, send, drain } = setUp(untilAborted, { stallMs: 5000 })
   await start('a')
-  await send({ type: 'waiting', key: leaseOf('a'), waiting: true })
+  await send({ type: 'waiting', key: leaseNamed('a'), waiting: true })
   clock.advance(9000)
   await clock.settle()
   assert.deepEqual(types(), [])
-  await send({ type: 'waiting', key: leaseOf('a'), waiting: false })
+  await send({ type: 'waiting', key: leaseNamed('a'), waiting: false })
   clock.advance(5000)
   await clock.settle()
   assert.deepEqual(types(), ['a dead'])
@@ -268,7 +263,7 @@ test('an inbox that fails is asked again after a second, until the runtime drain
   clock.advance(1)
   await clock.settle()
   assert.equal(calls, 2)
-  await send({ type: 'lease', lease: leaseOf('a') })
+  await send({ type: 'lease', lease: leaseNamed('a') })
   assert.deepEqual(types(), ['a done'])
   await drain()
   assert.equal(calls, 2)

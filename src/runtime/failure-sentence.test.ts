@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { letterTo, SENDER } from '../../test/fakes/letters.ts'
+import { leaseOf } from '../../test/fakes/letters.ts'
 import { type ErrorCode, MoleculeError } from '../errors.ts'
-import type { Failure, Lease, Outcome } from '../inbox/worker.ts'
+import type { Failure, Outcome } from '../inbox/worker.ts'
 import { silentLog } from '../log.ts'
 import { explainFailure, failureSentence } from './failure-sentence.ts'
 
@@ -45,22 +45,7 @@ test('RT-7 the sentence contains nothing of the error message and its details', 
   fc.assert(property)
 })
 
-const LEASE: Lease = {
-  workspaceId: 'ws_1',
-  conversationId: 'c',
-  taskId: 't',
-  messageId: 'm',
-  epoch: 1,
-  contextId: 'x',
-  principal: 'people',
-  sender: SENDER,
-  envelope: letterTo('ws_1').envelope,
-  idempotencyKey: 'k',
-  failures: 0,
-  losses: 0,
-  interrupted: false,
-  sessionRetried: false,
-}
+const LEASE = leaseOf()
 
 test('RT-7 the category of a failure is its code, except for a lost session and for errors that are not listed', () => {
   const own: readonly ErrorCode[] = [

@@ -1,30 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { letterTo, SENDER } from '../../test/fakes/letters.ts'
+import { leaseOf } from '../../test/fakes/letters.ts'
 import { type ErrorCode, MoleculeError } from '../errors.ts'
 import type { Lease, Outcome } from '../inbox/worker.ts'
 import { exhaustedOutcome, type FailedTurn, outcomeOfFailure } from './retry-policy.ts'
 
-const lease = (more: Partial<Lease> = {}): Lease => ({
-  workspaceId: 'ws_1',
-  conversationId: 'c',
-  taskId: 't',
-  messageId: 'm',
-  epoch: 1,
-  contextId: 'x',
-  principal: 'people',
-  sender: SENDER,
-  envelope: letterTo('ws_1').envelope,
-  idempotencyKey: 'k',
-  failures: 0,
-  losses: 0,
-  interrupted: false,
-  sessionRetried: false,
-  ...more,
-})
 const passing = (details = {}) => new MoleculeError('exit', 'exit 3', { retryable: true, details })
 const outcomeOf = (error: MoleculeError, more: Partial<Lease> = {}, usedTool = false): Outcome =>
-  outcomeOfFailure({ lease: lease(more), error, maxAttempts: 4, usedTool })
+  outcomeOfFailure({ lease: leaseOf(more), error, maxAttempts: 4, usedTool })
 
 test('a retryable error is retried after 5, 10 and 20 s and then becomes a dead letter', () => {
   const waits = [0, 1, 2, 3].map((failures) => {
@@ -64,7 +47,7 @@ function waitsOf(error: MoleculeError, { maxAttempts = 4, patienceMs = HOUR_MS }
   for (;;) {
     const parked = times === 0 ? {} : { parked: { times, sinceMs } }
     const given = { error, maxAttempts, usedTool: false, rateLimitPatienceMs: patienceMs }
-    const outcome = outcomeOfFailure({ lease: lease({ failures, ...parked }), ...given })
+    const outcome = outcomeOfFailure({ lease: leaseOf({ failures, ...parked }), ...given })
     if (outcome.type !== 'retry') return [...waits, outcome.type]
     waits.push(`${outcome.parked === true ? 'parked ' : ''}${outcome.afterMs / 1000}`)
     if (outcome.parked !== true) failures += 1
@@ -98,12 +81,12 @@ test('RT-14 in the parked phase a named time only makes the wait longer, and a d
 
 test('RT-14 a message that waited in vain says how long; each park keeps the reason alone', () => {
   const given = { error: limited(), maxAttempts: 4, usedTool: true, rateLimitPatienceMs: HOUR_MS }
-  const last = outcomeOfFailure({ ...given, lease: lease({ failures: 3, parked: { times: 9, sinceMs: HOUR_MS } }) })
+  const last = outcomeOfFailure({ ...given, lease: leaseOf({ failures: 3, parked: { times: 9, sinceMs: HOUR_MS } }) })
   assert.match(
     last.type === 'dead' ? (last.failure.sentence ?? '') : '',
     /^given up after 1 h \(rate_limit_patience\): the model provider's rate limit is reached$/,
   )
-  const first = outcomeOfFailure({ ...given, lease: lease({ failures: 3 }) })
+  const first = outcomeOfFailure({ ...given, lease: leaseOf({ failures: 3 }) })
   assert.ok(first.type === 'retry')
   assert.equal(first.failure.sentence, "the model provider's rate limit is reached")
   assert.deepEqual([first.interrupted, first.reason], [true, 'failure'])
@@ -169,7 +152,7 @@ test('RE-3 an error of a machine without file handles parks the message and coun
 
 test('RE-3 an agent that ends during a shutdown costs no attempt, even the last one', () => {
   const stopped = (error: MoleculeError) =>
-    outcomeOfFailure({ lease: lease({ failures: 3 }), error, maxAttempts: 4, usedTool: true, shuttingDown: true })
+    outcomeOfFailure({ lease: leaseOf({ failures: 3 }), error, maxAttempts: 4, usedTool: true, shuttingDown: true })
   assert.deepEqual(stopped(passing({ signal: 'SIGTERM' })), { type: 'released', interrupted: true })
   assert.equal(stopped(new MoleculeError('rate_limited', 'slow down', { retryable: true })).type, 'dead')
   assert.equal(stopped(new MoleculeError('exit', 'bad usage')).type, 'dead')
@@ -187,7 +170,7 @@ test('RT-6 a turn that used a tool before its provider failed may be half done, 
 
 const retryable = (code: ErrorCode, details = {}) => new MoleculeError(code, 'why', { retryable: true, details })
 const outcomeWith = (error: MoleculeError, more: Partial<FailedTurn> = {}) =>
-  outcomeOfFailure({ lease: lease(), error, maxAttempts: 4, usedTool: false, ...more })
+  outcomeOfFailure({ lease: leaseOf(), error, maxAttempts: 4, usedTool: false, ...more })
 
 test('a lost session comes again at once; its failure is the plain sentence, and nothing was interrupted', () => {
   assert.deepEqual(outcomeWith(new MoleculeError('session_lost', 'no such session')), {
@@ -256,7 +239,7 @@ test('RE-3 only a turn that a shutdown stopped is released: by its exit, its end
 })
 
 test('RT-14 only a rate limit waits for its patience: other errors, and limits without a retry, do not', () => {
-  const last = { lease: lease({ failures: 3 }), rateLimitPatienceMs: HOUR_MS }
+  const last = { lease: leaseOf({ failures: 3 }), rateLimitPatienceMs: HOUR_MS }
   assert.equal(outcomeWith(retryable('exit'), last).type, 'dead')
   assert.equal(outcomeWith(new MoleculeError('rate_limited', 'no'), last).type, 'dead')
   for (const code of ['rate_limited', 'overloaded'] as const) {
@@ -268,7 +251,7 @@ test('RT-14 only a rate limit waits for its patience: other errors, and limits w
 test('RT-14 the last millisecond of the patience is still a wait; a message that never waited does not say so', () => {
   const tried = (sinceMs: number, rateLimitPatienceMs: number) => {
     const earlier = sinceMs === 0 ? {} : { parked: { times: 1, sinceMs } }
-    return outcomeWith(limited(), { lease: lease({ failures: 3, ...earlier }), rateLimitPatienceMs })
+    return outcomeWith(limited(), { lease: leaseOf({ failures: 3, ...earlier }), rateLimitPatienceMs })
   }
   const last = tried(HOUR_MS - 1, HOUR_MS)
   assert.deepEqual(last.type === 'retry' && last.afterMs, 1)
@@ -314,7 +297,7 @@ test('RT-14 the waits for a rate limit grow to ten minutes and stay there', () =
   const waitMs = (times: number) => {
     const patience = { maxAttempts: 4, rateLimitPatienceMs: 24 * 3600_000 }
     const outcome = outcomeOfFailure({
-      lease: lease({ failures: 3, parked: { times, sinceMs: 1 } }),
+      lease: leaseOf({ failures: 3, parked: { times, sinceMs: 1 } }),
       error,
       usedTool: false,
       ...patience,

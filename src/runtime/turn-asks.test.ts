@@ -1,26 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { letterTo } from '../../test/fakes/letters.ts'
+import { leaseOf } from '../../test/fakes/letters.ts'
 import { manualClock } from '../../test/fakes/manual-clock.ts'
 import { MoleculeError } from '../errors.ts'
-import type { Inbox, Lease, LeaseStanding } from '../inbox/worker.ts'
+import type { Inbox, LeaseStanding } from '../inbox/worker.ts'
 import { silentLog } from '../log.ts'
 import { createTurnAsks } from './turn-asks.ts'
 
-const LEASE: Lease = {
-  conversationId: 'c',
-  taskId: 't',
-  messageId: 'm',
-  epoch: 1,
-  contextId: 'c',
-  ...letterTo('ws_1'),
-  idempotencyKey: 'k',
-  failures: 0,
-  losses: 0,
-  interrupted: false,
-  sessionRetried: false,
-}
+const LEASE = leaseOf()
 const never = new AbortController().signal
 
 type Answer = Awaited<ReturnType<Inbox['ask']>> | Error

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { letterTo, SENDER } from '../../test/fakes/letters.ts'
+import { leaseOf, letterTo, SENDER } from '../../test/fakes/letters.ts'
 import { manualClock } from '../../test/fakes/manual-clock.ts'
 import type { Backend, BackendEvent, Turn } from '../backends/backend.ts'
 import { MoleculeError } from '../errors.ts'
@@ -10,19 +10,7 @@ import type { Brief } from '../protocol/brief.ts'
 import { runTurn, type TurnControls } from './turn.ts'
 
 const BRIEF: Brief = { runtime: 'x', options: {}, systemPrompt: 's', workingDir: '/w', maxAttempts: 1, env: {} }
-const LEASE: Lease = {
-  conversationId: 'c',
-  taskId: 't',
-  messageId: 'm',
-  epoch: 7,
-  contextId: 'x',
-  ...letterTo('ws_1', { text: 'hello', messageId: 'sent' }),
-  idempotencyKey: 'k',
-  failures: 0,
-  losses: 0,
-  interrupted: false,
-  sessionRetried: false,
-}
+const LEASE = leaseOf({ epoch: 7, ...letterTo('ws_1', { text: 'hello', messageId: 'sent' }), idempotencyKey: 'k' })
 const DONE = { type: 'done', parts: [{ text: 'ok' }], finality: 'completed' } as const
 const RELEASED = 'a turn was given back; no attempt is counted'
 

@@ -56,16 +56,6 @@ test('PL-4 an idle workspace has its settings, its counters and no further field
   assert.deepEqual(toNumberedWorkspace(IDLE), { workspace, seq: 7, nowMs: NOW_MS })
 })
 
-test('AG-16 a workspace with turns that wait for a permission counts them and says so', () => {
-  const one = toWorkspace({ ...IDLE, asked: 1 })
-  assert.deepEqual(
-    [one.permissionsAsked, one.statusReason],
-    [1, 'a turn waits for your permission: see "molecule pending"'],
-  )
-  const none = toWorkspace({ ...IDLE, asked: 0 })
-  assert.deepEqual(['permissionsAsked' in none, none.statusReason], [false, undefined])
-})
-
 test('PL-4 the status follows the stored state of the row', () => {
   const statusOf = (row: Partial<WorkspaceRow>) => {
     const { status, statusReason } = toWorkspace({ ...REMOTE, ...row })

@@ -1,5 +1,6 @@
-/** Letters for tests of the inbox, as a door would hand them in. */
+/** Letters for tests of the inbox, as a door would hand them in, and the leases of their messages. */
 import type { Letter } from '../../src/inbox/reception.ts'
+import type { Lease } from '../../src/inbox/worker.ts'
 import { readEnvelope } from '../../src/protocol/envelope.ts'
 import type { Sender } from '../../src/protocol/request.ts'
 
@@ -34,4 +35,12 @@ export function letterTo(workspaceId: string, options: LetterOptions = {}): Lett
     envelope,
     ...(options.idempotencyKey !== undefined && { idempotencyKey: options.idempotencyKey }),
   }
+}
+
+/** The lease of a message that is tried for the first time, as a worker receives it. */
+export function leaseOf(more: Partial<Lease> = {}): Lease {
+  const { workspaceId = 'ws_1' } = more
+  const keys = { conversationId: 'c', taskId: 't', messageId: 'm', epoch: 1, contextId: 'x', idempotencyKey: 'k' }
+  const first = { failures: 0, losses: 0, interrupted: false, sessionRetried: false }
+  return { ...letterTo(workspaceId), ...keys, ...first, ...more }
 }

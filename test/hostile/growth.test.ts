@@ -31,7 +31,7 @@ import { explainFailure } from '../../src/runtime/failure-sentence.ts'
 import { maskTokens } from '../../src/token-mask.ts'
 import { countWords } from '../../src/workspaces/memory/words.ts'
 import { settleStreaming } from '../../web/src/ui/text/markdown-text.ts'
-import { letterTo, SENDER } from '../fakes/letters.ts'
+import { leaseOf } from '../fakes/letters.ts'
 import { hostileTexts, type RepeatedText } from '../generators/pattern-texts.ts'
 import { judgeGrowth } from '../harness/measures/growth.ts'
 
@@ -121,22 +121,7 @@ const PROSE = [
   ],
 ]
 const NOW_MS = Date.UTC(2026, 0, 1)
-const LEASE = {
-  workspaceId: 'ws_1',
-  conversationId: 'c',
-  taskId: 't',
-  messageId: 'm',
-  epoch: 1,
-  contextId: 'x',
-  principal: 'people',
-  sender: SENDER,
-  envelope: letterTo('ws_1').envelope,
-  idempotencyKey: 'k',
-  failures: 0,
-  losses: 0,
-  interrupted: false,
-  sessionRetried: false,
-}
+const LEASE = leaseOf()
 
 const showMarkdown = (text: string): unknown =>
   divideMarkdown(text).map((part) => (part.isPlain ? undefined : parseMarkdown(part.text)))

@@ -351,25 +351,3 @@ test('PL-9 a client that asks before it sends its body may go on, and is then an
   const large = await dialWith(t, url, [...post, `Content-Length: ${8 * 1024 * 1024 + 1}`])
   await large.answered(/^HTTP\/1\.1 413 .*connection: close.*larger than 8388608 bytes/is)
 })
-
-test('a client that sends Expect: 100-continue is refused before it sends a body over the limit', async (t) => {
-  const { url } = await openDoor(t)
-  const ask = (bytes: number, path = A2A) =>
-    new Promise<string>((resolve, reject) => {
-      const headers = { authorization: `Bearer ${secretOf('admin')}`, expect: '100-continue', 'content-length': bytes }
-      const outgoing = request(url + path, { method: 'POST', headers, agent: false })
-      const answered = (what: string) => {
-        outgoing.destroy()
-        resolve(what)
-      }
-      outgoing.on('continue', () => answered('continue'))
-      outgoing.on('response', (incoming) => answered(String(incoming.statusCode)))
-      outgoing.on('error', reject)
-      outgoing.flushHeaders()
-    })
-  assert.equal(await ask(9 * MIB), '413')
-  assert.equal(await ask(MIB), 'continue')
-  const settle = `/workspaces/${WORKSPACE_ID}/inbox/settle`
-  assert.equal(await ask(33 * MIB, settle), '413')
-  assert.equal(await ask(32 * MIB, settle), 'continue', 'a bridge may settle with a large reply')
-})

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { letterTo } from '../../../test/fakes/letters.ts'
+import { leaseOf, letterTo } from '../../../test/fakes/letters.ts'
 import { openTestStore } from '../../../test/harness/stores/sqlite-store.ts'
 import type { Lease } from '../../inbox/worker.ts'
 import type { Brief } from '../../protocol/brief.ts'
@@ -153,23 +153,8 @@ test('RT-13 a turn below the limit costs one query, whatever ended before the ho
 
 test('only a message or a workspace with a budget is checked, and a spent one is parked', async () => {
   const lease = (maxCostUsd?: number): Lease => {
-    const letter = letterTo('ws_1')
-    const { envelope } = letter
-    const message = { ...envelope.message, ...withBudget(maxCostUsd) }
-    return {
-      ...letter,
-      envelope: { ...envelope, message },
-      conversationId: 'c',
-      taskId: 't',
-      messageId: 'm',
-      epoch: 1,
-      contextId: 'c',
-      idempotencyKey: 'k',
-      failures: 0,
-      losses: 0,
-      interrupted: false,
-      sessionRetried: false,
-    }
+    const { envelope } = letterTo('ws_1')
+    return leaseOf({ envelope: { ...envelope, message: { ...envelope.message, ...withBudget(maxCostUsd) } } })
   }
   const checked: unknown[] = []
   let parked: Brief['parked']

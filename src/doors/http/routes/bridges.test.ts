@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import { letterTo, SENDER } from '../../../../test/fakes/letters.ts'
+import { leaseOf } from '../../../../test/fakes/letters.ts'
 import { createFakePlatform, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
 import { openRoutes, recordPart } from '../../../../test/harness/clients/route-calls.ts'
 import { MoleculeError } from '../../../errors.ts'
 import type { Bridges } from '../../../inbox/bridges.ts'
-import type { Directive, Lease } from '../../../inbox/worker.ts'
+import type { Directive } from '../../../inbox/worker.ts'
 import { createMetrics } from '../../../metrics.ts'
 import type { Brief } from '../../../protocol/brief.ts'
 import { writeEnvelope } from '../../../protocol/envelope.ts'
@@ -34,32 +34,18 @@ async function openInbox(
   return { id, post, metrics, call }
 }
 
-const leaseOf = (workspaceId: string): Lease => ({
-  ...KEY,
-  workspaceId,
-  contextId: 'x',
-  principal: 'people',
-  sender: SENDER,
-  idempotencyKey: 'k',
-  envelope: letterTo(workspaceId).envelope,
-  failures: 0,
-  losses: 0,
-  interrupted: false,
-  sessionRetried: false,
-})
-
 test('CN-1 a bridge receives its leases with their briefs, without the options and folders of the platform', async (t) => {
   const calls: unknown[] = []
   const stop: Directive = { type: 'stop', key: { ...KEY, workspaceId: 'w' } }
   const bridges: Partial<Bridges> = {
     async lease(given) {
       calls.push(given)
-      return [{ type: 'lease', lease: leaseOf(given.workspaceId) }, stop]
+      return [{ type: 'lease', lease: leaseOf({ ...KEY, workspaceId: given.workspaceId }) }, stop]
     },
   }
   const { id, post } = await openInbox(t, { bridges })
   const { status, json } = await post('lease', CALL)
-  const { envelope, ...rest } = leaseOf(id)
+  const { envelope, ...rest } = leaseOf({ ...KEY, workspaceId: id })
   assert.equal(status, 200)
   const [handout, second, ...others] = json.handouts
   assert.deepEqual(handout.brief, {
@@ -77,7 +63,7 @@ test('CN-1 a bridge receives its leases with their briefs, without the options a
 
 test('CN-1 a brief without a token has an empty environment', async (t) => {
   const bridges: Partial<Bridges> = {
-    lease: async ({ workspaceId }) => [{ type: 'lease', lease: leaseOf(workspaceId) }],
+    lease: async ({ workspaceId }) => [{ type: 'lease', lease: leaseOf({ ...KEY, workspaceId: workspaceId }) }],
   }
   const { post } = await openInbox(t, { bridges, brief: async () => ({ ...BRIEF, env: { OTHER: 'secret' } }) })
   assert.deepEqual((await post('lease', CALL)).json.handouts[0].brief.env, {})
@@ -86,7 +72,7 @@ test('CN-1 a brief without a token has an empty environment', async (t) => {
 test('CN-3 a lease whose brief fails is settled here: again later, or as a dead letter', async (t) => {
   const settled: unknown[] = []
   const bridges: Partial<Bridges> = {
-    lease: async ({ workspaceId }) => [{ type: 'lease', lease: leaseOf(workspaceId) }],
+    lease: async ({ workspaceId }) => [{ type: 'lease', lease: leaseOf({ ...KEY, workspaceId: workspaceId }) }],
     async settle(key, input) {
       settled.push([key.messageId, input])
       return 'settled'

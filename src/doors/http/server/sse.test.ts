@@ -158,15 +158,6 @@ test('RE-3 a large event is written in pieces of the limit, each after the piece
   assert.equal(Buffer.concat(client.bytes).toString(), text)
 })
 
-test('PL-5 an event of 16,384 characters is one write', async () => {
-  const { client, put, written } = openEvents()
-  const data = 'ä'.repeat(16_384 - 'id: 1.0\ndata: \n\n'.length)
-  put({ id: '1.0', data })
-  put('end')
-  await written()
-  assert.deepEqual(client.sent, [`id: 1.0\ndata: ${data}\n\n`])
-})
-
 test('RE-3 a large event is not written further to a reader that disconnected', async () => {
   const { client, put, rest, written, state } = openEvents()
   client.stopReading()

@@ -47,20 +47,6 @@ test('PL-9 a token has 256 event streams, a closed one makes room, and other tok
   assert.throws(() => open(member), refusal)
 })
 
-test('PL-9 streams that have all closed are forgotten: the token has its whole number again', () => {
-  const { waitingCalls } = setUp()
-  const open = () => {
-    const response = new EventEmitter()
-    waitingCalls.countStream(response, member)
-    return response
-  }
-  for (let round = 0; round < 3; round++) {
-    const streams = Array.from({ length: 256 }, open)
-    assert.throws(open, { code: 'too_many_requests' })
-    for (const response of streams) response.emit('close')
-  }
-})
-
 test('PL-9 one stream that stays open still counts when all others of its token have closed', () => {
   const { waitingCalls } = setUp()
   const open = () => {
