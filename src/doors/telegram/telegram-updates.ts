@@ -15,6 +15,8 @@ import { type BotAccount, toIncomingMessage, toPress } from './telegram-messages
 const POLL_S = 25
 /** Of one poll. */
 const UPDATES_MAX = 100
+/** Two programs with one token interrupt each other at each poll: without such an interruption for so long, all is well. */
+const CONFLICT_MS = 4 * POLL_S * 1000
 const RETRY_MS = [1000, 2000, 5000, 15_000] as const
 const CALLBACK_TEXT_CHARS_MAX = 200
 
@@ -30,13 +32,18 @@ export async function keepPolling(api: Api, context: PollContext, signal: AbortS
   let offset = 0
   /** The service may have kept updates for a bot that was away. */
   let isBehind = true
+  let hasProblem = false
+  let wellFromMs = 0
   for (let failures = 0; !signal.aborted; ) {
     try {
       // After a failure a short poll tells at once that all is well again, and what was kept comes before what is live.
       const timeout = isBehind ? 0 : POLL_S
       const updates = await api.getUpdates({ offset, timeout, allowed_updates }, abortSignal(signal))
-      if (failures > 0) events.problem(undefined)
       failures = 0
+      if (hasProblem && options.clock.monotonicMs() >= wellFromMs) {
+        hasProblem = false
+        events.problem(undefined)
+      }
       for (const update of updates) {
         await receive({ update, isLive: !isBehind }, api, context)
         offset = update.update_id + 1
@@ -47,7 +54,12 @@ export async function keepPolling(api: Api, context: PollContext, signal: AbortS
       isBehind = true
       const refusal = refusalOf(error)
       if (refusal?.error_code === 401) return events.refused(tokenRefused())
-      if (!(error instanceof UpdateNotStored)) events.problem(pollProblem(error))
+      if (!(error instanceof UpdateNotStored)) {
+        hasProblem = true
+        if (refusal?.error_code === 409) wellFromMs = options.clock.monotonicMs() + CONFLICT_MS
+        // The sentence about the other program stays: that one also makes the service fail in other ways.
+        if (refusal?.error_code === 409 || options.clock.monotonicMs() >= wellFromMs) events.problem(pollProblem(error))
+      }
       const retryMs = (refusal?.parameters?.retry_after ?? 0) * 1000
       await sleep(options.clock, Math.max(retryMs, stepOf(RETRY_MS, failures++)), signal)
     }

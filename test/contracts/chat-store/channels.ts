@@ -68,6 +68,24 @@ export function channelTests(opened: ChatStoreUnderTest): void {
     for (const name of names) await channels.remove(name)
   })
 
+  test('GW-12 a bot has one name: the same account of the same service is refused under another', async () => {
+    const channels = createChannels(opened.store)
+    const bot = (name: string, id: string, apiUrl?: string) => ({
+      ...{ name, kind: 'telegram', token: 't', account: { id, name: 'Bot' } },
+      settings: { apiUrl },
+    })
+    await channels.add(bot('one bot', '7'))
+    await assert.rejects(channels.add(bot('same bot', '7')), {
+      code: 'unsupported_operation',
+      message: /^this bot is the channel one bot already/,
+    })
+    await channels.add(bot('one bot', '7'), { replace: true })
+    await channels.add(bot('other bot', '8'))
+    await channels.add(bot('elsewhere', '7', 'https://telegram.test'))
+    await assert.rejects(channels.add(bot('other bot', '7'), { replace: true }), { code: 'unsupported_operation' })
+    for (const name of ['one bot', 'other bot', 'elsewhere']) await channels.remove(name)
+  })
+
   test('GW-12 a place is bound by its own binding, else by that of its parent; bindings are changed and removed one by one', async () => {
     const channels = createChannels(opened.store)
     const [first, second] = [await opened.workspace(), await opened.workspace()]

@@ -121,12 +121,18 @@ const COLUMNS = 'name, kind, token, account, workspace_id, settings, problem, cr
 function* insertChannel(channel: NewChannel, replace: boolean): Transaction<void> {
   const { name, kind, token, account, workspaceId, settings } = channel
   if (workspaceId !== undefined) yield* requireExisting(workspaceId)
-  const rows = yield* sql<{ name: string }>('select name from channels')
+  const rows = yield* sql<SameBotRow>('select name, kind, account, settings from channels')
   const isKnown = rows.some((row) => row.name === name)
   if (isKnown && !replace)
     throw new MoleculeError(
       'unsupported_operation',
       `there is a channel ${name} already: remove it first, or give another name`,
+    )
+  const twin = rows.find((row) => isSameBot(row, channel))
+  if (twin !== undefined)
+    throw new MoleculeError(
+      'unsupported_operation',
+      `this bot is the channel ${twin.name} already: two channels of one bot would answer each message twice`,
     )
   if (!isKnown && RESERVED_NAMES.has(name))
     throw new MoleculeError('invalid_request', `a channel cannot be called ${name}: give it another name`, {
@@ -142,6 +148,20 @@ function* insertChannel(channel: NewChannel, replace: boolean): Transaction<void
        holder_until = case when channels.holder = '${HELD_HOLDER}' then 0 else channels.holder_until end`,
     [name, kind, token, account ? JSON.stringify(account) : null, workspaceId ?? null, JSON.stringify(settings)],
   )
+}
+
+interface SameBotRow {
+  name: string
+  kind: string
+  account: string | null
+  settings: string
+}
+
+/** Under another name. An account is unique on its service; a program behind an address of its own is a service. */
+function isSameBot(row: SameBotRow, { name, kind, account, settings }: NewChannel): boolean {
+  if (row.name === name || row.kind !== kind || account === undefined || row.account === null) return false
+  const apiUrl = (JSON.parse(row.settings) as ChannelSettings).apiUrl ?? ''
+  return (JSON.parse(row.account) as { id: string }).id === account.id && apiUrl === (settings.apiUrl ?? '')
 }
 
 function* listChannels(): Transaction<StoredChannel[]> {
