@@ -36,6 +36,8 @@ export interface DeliveryPart {
   readonly state: 'pending' | 'sending' | 'sent'
   /** How long ago it was tried first. */
   readonly triedAgoMs?: number
+  /** Of a part that was sent. */
+  readonly receipt?: string
 }
 
 /** How a try ended. `unknown`: the message may have arrived, so only a person may decide to send it again. */
@@ -74,9 +76,13 @@ export interface Deliveries {
    * handled. Also ends the sends of another process that is gone.
    */
   interrupted(door: string): Promise<readonly Delivery[]>
+  /** The receipt of the last delivery of a door that arrived in a channel. */
+  lastReceipt(door: string, channel: string): Promise<string | undefined>
   /** The door knows better: the part that was being sent has arrived (`receipt`), or may be sent again. */
   resume(id: string, receipt?: string): Promise<void>
   finish(id: string, result: DeliveryResult): Promise<void>
+  /** A channel of the door has another id: its deliveries that were not sent go there. */
+  move(door: string, from: string, to: string): Promise<void>
   /** The door is removed for good: its open deliveries fail, and no person has to decide about them. */
   endDoor(door: string): Promise<void>
   /** Deliveries that a person must look at: failed for good, or unknown. */

@@ -22,15 +22,17 @@ export interface ChatService {
   command(command: { place: Place; author: Author; name: string; argument?: string }): Promise<string>
   /**
    * The next send of the bot fails this way. `lost_answer`: it arrives, and the connection ends without an answer.
-   * `no_answer`: it arrives, and the answer never comes.
+   * `no_answer`: it arrives, and the answer never comes. `refused`: the bot may not write there.
    */
-  failNextSend(fault: 'rate_limited' | 'server_error' | 'lost_answer' | 'no_answer'): void
+  failNextSend(fault: 'rate_limited' | 'server_error' | 'lost_answer' | 'no_answer' | 'refused'): void
   /** From now on the service has its real limits, for each chat and for the bot, where a second of it takes so long. */
   keepLimits(secondMs: number): void
   /** How many calls with a new message the service took: an album is one call. */
   sends(): number
   /** How often the bot was told to wait because of these limits. */
   refusals(): number
+  /** The bot may no longer attach files; and it may no longer read the history, where the service has that right. */
+  denyRights(): void
   /** Downloads of files get no answer until the returned function is called. */
   holdDownloads(): () => void
   /** The next read of a history fails, where the service has one that can fail. */

@@ -60,6 +60,7 @@ export async function startLineService({
   const counts = createCallCounts()
   let limit: CallWindow | undefined
   let refusals = 0
+  let mayAttach = true
   let downloads = Promise.resolve()
   const send = (line: Line, socket: Socket) => {
     const result = (value: object) => write({ type: 'result', n: line['n'], result: value })
@@ -70,7 +71,9 @@ export async function startLineService({
     }
     const fault = faults.shift()
     if (fault === 'rate_limited') return result({ type: 'failed', error: 'too many messages', retryAfterMs: 50 })
+    if (fault === 'refused') return result({ type: 'failed', error: 'not here', final: true })
     if (fault === 'server_error') return result({ type: 'failed', error: 'the service failed with 502' })
+    if (!mayAttach && line['files']?.length > 0) return result({ type: 'failed', error: 'no files here', final: true })
     const copy = nonceMs > 0 && written.find(({ nonce }) => nonce === line['nonce'])
     const id = copy ? copy.id : `w${++numbers}`
     if (!copy) written.push(toStored(id, line))
@@ -171,6 +174,9 @@ export async function startLineService({
       limit = { limit: 5, windowMs: 5 * secondMs }
     },
     refusals: () => refusals,
+    denyRights() {
+      mayAttach = false
+    },
     holdDownloads() {
       const held = Promise.withResolvers<void>()
       downloads = held.promise

@@ -78,10 +78,11 @@ export interface Channel {
    */
   history?(query: HistoryQuery, signal: AbortSignal): Promise<readonly IncomingMessage[]>
   /**
-   * The id of an own message that may have arrived: the same nonce or the same text, not older than `sinceMs`. Undefined
-   * when it cannot be found; that is no proof that it did not arrive.
+   * The id of an own message that may have arrived: the same nonce or the same text, not older than `sinceMs`, and later than
+   * `afterMessageId`, so that an equal message of before is not taken for it. Undefined when it cannot be found; that is no
+   * proof that it did not arrive.
    */
-  findSent?(message: ChatPost & { readonly sinceMs: number }, signal: AbortSignal): Promise<string | undefined>
+  findSent?(message: SoughtPost, signal: AbortSignal): Promise<string | undefined>
   /** Ends the connection. Idempotent. */
   close(): Promise<void>
 }
@@ -161,6 +162,8 @@ export interface ChannelEvents {
   command(call: CommandCall): Promise<void>
   /** A person pressed a button of `ChatPost.buttons`. */
   press(press: ButtonPress): Promise<void>
+  /** A place has another id from now on: its binding and its open answers go with it. */
+  moved?(from: string, to: string): Promise<void>
   /** Connected again, and messages may have been missed: the door reads the history of the places it knows. */
   reconnected(): void
   /** One sentence for the list of channels; undefined: all is well again. */
@@ -220,6 +223,13 @@ export interface ChatPost {
   readonly nonce: string
 }
 
+/** A post that may have arrived. */
+export interface SoughtPost extends ChatPost {
+  readonly sinceMs: number
+  /** The last own message of the place that surely arrived before it. */
+  readonly afterMessageId?: string
+}
+
 export interface ChatPostFile {
   readonly name: string
   readonly mediaType?: string
@@ -241,6 +251,8 @@ export type SendResult =
       readonly retryAfterMs?: number
       /** There is no connection: the request never left. That is no failure either. */
       readonly isUnsent?: boolean
+      /** The place has this id now. */
+      readonly movedTo?: string
       /** No retry helps: the place is gone, or the bot may not write there. */
       readonly final?: boolean
     }

@@ -44,6 +44,8 @@ export interface SessionContext extends ChatContext {
   /** Runs the sends of a place one after the other, by their rank. */
   readonly inPlace: InPlace
   readonly signs: Signs
+  /** As in `ChannelEvents`. */
+  moved(from: string, to: string): Promise<void>
   /** Sends a short text of the door, best effort: it is not a delivery. The id of its message. */
   say(post: ShortPost): Promise<string | undefined>
 }

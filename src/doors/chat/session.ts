@@ -62,6 +62,7 @@ export async function openSession(stored: StoredChannel, context: ChatContext, o
           inbound(message.place.id, async () => (await connected.promise).receiver.message(message)),
         command: (call) => answerCall(call, async () => (await connected.promise).receiver.command(call), log),
         press: (press) => answerCall(press, async () => (await connected.promise).receiver.press(press), log),
+        moved: async (from, to) => (await connected.promise).moved(from, to),
         reconnected() {
           wakeUp.wake()
           catchUp().catch((error) =>
@@ -120,6 +121,10 @@ function createSessionContext({ context, ...connected }: Connected, behind: Read
     signs: createSigns({ ...connected, clock: context.clock }),
     door: deliveryDoor(connected.stored.name),
     say: (post) => say(post, session),
+    async moved(from, to) {
+      await context.channels.move(connected.stored.name, from, to)
+      await context.deliveries.move(session.door, from, to)
+    },
   }
   const prompts = createPrompts(session)
   const follower = createFollower(session, prompts)

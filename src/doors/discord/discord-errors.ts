@@ -48,6 +48,9 @@ function isHeaderText(token: string): boolean {
   return /^[\x21-\x7e]+$/.test(token)
 }
 
+/** A reply needs the right to read the history; the same message that is no reply does not. */
+export const mayNotReply = (error: unknown): boolean => (error as { code?: unknown }).code === 160_002
+
 /** How a send ended that threw. */
 export function discordOutcome(error: unknown): Exclude<SendResult, { type: 'sent' }> {
   const { status, code, retryAfter, rawError } = error as Record<string, unknown>

@@ -1,6 +1,14 @@
 /** Translates between the raw objects of Discord's API and the channel seam. */
 import type { APIMessage, APIUser } from 'discord.js'
-import type { Author, ChannelConnectOptions, ChatPost, ChatPostFile, IncomingMessage, Place } from '../chat/channel.ts'
+import type {
+  Author,
+  ChannelConnectOptions,
+  ChatPost,
+  ChatPostFile,
+  IncomingMessage,
+  Place,
+  SoughtPost,
+} from '../chat/channel.ts'
 
 const BUTTONS_PER_ROW = 5
 const BUTTON_STYLES = { good: 3, plain: 2, bad: 4 } as const
@@ -119,10 +127,11 @@ export function toSlashCommand({ name, text, argument }: ChannelConnectOptions['
 
 /** The history shows no nonce, so a copy is known by its text, its files and its time. */
 export function isCopy(
-  { content, attachments, timestamp }: APIMessage,
-  { text, files = [], sinceMs }: ChatPost & { readonly sinceMs: number },
+  { id, content, attachments, timestamp }: APIMessage,
+  { text, files = [], sinceMs, afterMessageId = '0' }: SoughtPost,
 ): boolean {
   const names = files.map(({ name }) => name).join()
   const sentNames = attachments.map(({ filename }) => filename).join()
+  if (BigInt(id) <= BigInt(afterMessageId)) return false
   return Date.parse(timestamp) >= sinceMs && content === text.trim() && sentNames === names
 }

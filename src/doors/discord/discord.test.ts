@@ -113,6 +113,8 @@ test('GW-6 Discord: a send whose answer was lost is unknown, and the same nonce 
   assert.equal(written.length, 1)
   assert.equal(await channel.findSent?.({ ...message, sinceMs: Date.now() - 10_000 }, signal), written[0]?.id)
   assert.equal(await channel.findSent?.({ ...message, text: 'other', sinceMs: 0 }, signal), undefined)
+  const afterIt = { ...message, sinceMs: 0, afterMessageId: written[0]?.id }
+  assert.equal(await channel.findSent?.(afterIt, signal), undefined, 'an equal message of before is another one')
   assert.deepEqual(service.world.pinged, [], 'a mention in an answer notifies no one')
 })
 
@@ -133,6 +135,18 @@ test('GW-6 Discord: a 429 says when to retry, a 5xx and a missing channel are fa
   service.fail('POST', /messages$/, 'lost_request')
   assert.equal((await channel.send(message, signal)).type, 'unknown')
   assert.equal(service.written(place).length, 0)
+})
+
+test('GW-6 Discord: an answer that may not be a reply, because the bot may not read the history, is no reply', async (t) => {
+  const { service, channel } = await open(t)
+  const place = service.newPlace('group')
+  const replyTo = service.say({ place, text: 'hello', mentions: true })
+  service.denyRights()
+  assert.equal((await channel.send({ place: place.id, text: 'answer', nonce: 'n', replyTo }, signal)).type, 'sent')
+  assert.deepEqual(
+    service.written(place).map(({ text }) => text),
+    ['answer'],
+  )
 })
 
 test('GW-6 Discord: the bucket of a channel is obeyed', async (t) => {

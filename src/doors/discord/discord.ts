@@ -11,11 +11,13 @@ import type {
   ChannelKind,
   ChannelLimits,
   ChannelOptions,
+  ChatPost,
   IncomingMessage,
   ReactionState,
+  SendResult,
 } from '../chat/channel.ts'
 import { downloadFile } from '../chat/service-calls.ts'
-import { connectError, discordOutcome, discordRefusal, inviteUrl } from './discord-errors.ts'
+import { connectError, discordOutcome, discordRefusal, inviteUrl, mayNotReply } from './discord-errors.ts'
 import { type DiscordLibrary, type GatewayMessage, listenToGateway } from './discord-events.ts'
 import { PAGE_MESSAGES, readHistory, readPlaces } from './discord-history.ts'
 import { DISCORD_TEXT_CHARS_MAX, renderDiscord } from './discord-markdown.ts'
@@ -106,12 +108,20 @@ function createDiscordChannel(options: ChannelOptions, library: DiscordLibrary):
       })
       return account
     },
-    send: (message, signal) => {
-      const call = { body: messageBody(message), files: (message.files ?? []).map(toUpload), signal }
-      return rest.post(Routes.channelMessages(message.place), call).then(
-        (sent) => ({ type: 'sent', messageId: (sent as APIMessage).id }),
-        (error: unknown) => discordOutcome(error),
-      )
+    async send(message, signal) {
+      const post = async ({ files = [], ...given }: ChatPost): Promise<SendResult> => {
+        const call = { body: messageBody({ ...given, files }), files: files.map(toUpload), signal }
+        const sent = (await rest.post(Routes.channelMessages(given.place), call)) as APIMessage
+        return { type: 'sent', messageId: sent.id }
+      }
+      try {
+        return await post(message).catch((error: unknown) => {
+          if (!mayNotReply(error)) throw error
+          return post({ ...message, replyTo: undefined })
+        })
+      } catch (error) {
+        return discordOutcome(error)
+      }
     },
     async edit({ place, messageId, text }, signal) {
       const body = { content: text, components: [], allowed_mentions: { parse: [] } }

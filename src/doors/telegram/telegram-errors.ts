@@ -9,6 +9,8 @@ import { networkCode, wasNeverSent } from '../chat/service-calls.ts'
 const TOKEN_SENTENCE =
   'Telegram refuses the token: open https://t.me/BotFather, send /token, choose the bot, and give the token that it shows.'
 
+const MOVED_SENTENCE = 'The group became a supergroup and has a new id.'
+
 /** The answer of the service to a refused call. */
 interface Refusal {
   readonly error_code: number
@@ -64,6 +66,8 @@ export function telegramOutcome(error: unknown): Exclude<SendResult, { type: 'se
       retryAfterMs: (parameters?.retry_after ?? 1) * 1000,
     }
   }
+  if (parameters?.migrate_to_chat_id !== undefined)
+    return { type: 'failed', error: MOVED_SENTENCE, movedTo: String(parameters.migrate_to_chat_id) }
   if (error_code >= 500) return { type: 'failed', error: `Telegram failed with ${error_code}.` }
   if (error_code === 401) return { type: 'failed', error: 'Telegram refuses the token.' }
   return {
@@ -73,9 +77,7 @@ export function telegramOutcome(error: unknown): Exclude<SendResult, { type: 'se
   }
 }
 
-function refusalSentence({ error_code, description, parameters }: Refusal): string | undefined {
-  if (parameters?.migrate_to_chat_id !== undefined)
-    return 'The group became a supergroup and has a new id: bind it again.'
+function refusalSentence({ error_code, description }: Refusal): string | undefined {
   if (/chat not found/.test(description)) return 'The chat no longer exists on Telegram.'
   if (error_code === 403)
     return 'The bot may not write in this chat: it was blocked, removed, or has no right to write.'

@@ -73,7 +73,9 @@ class UpdateNotStored extends Error {}
 function readUpdate(update: Update, me: BotAccount) {
   try {
     const press = update.callback_query && toPress(update.callback_query)
-    return { press, message: toIncomingMessage(update, me) }
+    const { chat, migrate_to_chat_id } = update.message ?? {}
+    const moved = chat && migrate_to_chat_id && { from: String(chat.id), to: String(migrate_to_chat_id) }
+    return { press, moved, message: toIncomingMessage(update, me) }
   } catch {
     return {}
   }
@@ -84,8 +86,9 @@ async function receive(
   api: Api,
   { events, options, me }: PollContext,
 ): Promise<void> {
-  const { press, message } = readUpdate(update, me)
+  const { press, moved, message } = readUpdate(update, me)
   try {
+    if (moved) await events.moved?.(moved.from, moved.to)
     if (message) await events.message({ ...message, isLive })
   } catch (error) {
     throw new UpdateNotStored('the update could not be stored', { cause: error })

@@ -61,11 +61,17 @@ export function createDeliveries({ store, changed, host, hints }: DeliveriesOpti
       await store.write(() => markUnknown('door', door))
       return await store.read(() => findInterrupted(door))
     },
+    lastReceipt: (door, channel) => store.read(() => findLastReceipt(door, channel)),
     async resume(id, receipt) {
       await write(() => resume(id, receipt))
       hints.written()
     },
     finish: (id, result) => write(() => finish(id, result)),
+    async move(door, from, to) {
+      const open = `door = $1 and channel = $2 and finished_at is null`
+      await store.write(() => sql(`update deliveries set channel = $3 where ${open}`, [door, from, to]))
+      hints.written()
+    },
     async endDoor(door) {
       for (const workspaceId of await store.write(() => endDoor(door))) changed(workspaceId)
     },
@@ -148,12 +154,30 @@ function* ensureParts(id: string, contents: readonly string[]): Transaction<Deli
   return contents.map((content, n) => ({ n, content, state: 'pending' }))
 }
 
+interface PartRow extends Pick<DeliveryPart, 'n' | 'content' | 'state'> {
+  receipt: string | null
+  age: number | null
+}
+
+function* findLastReceipt(door: string, channel: string): Transaction<string | undefined> {
+  const [row] = yield* sql<{ receipt: string }>(
+    `select receipt from deliveries where door = $1 and channel = $2 and state = 'sent' and receipt is not null
+     order by id desc limit 1`,
+    [door, channel],
+  )
+  return row?.receipt
+}
+
 function* readParts(id: string): Transaction<DeliveryPart[]> {
-  const rows = yield* sql<{ n: number; content: string; state: DeliveryPart['state']; age: number | null }>(
-    'select n, content, state, now_ms() - tried_at as age from delivery_parts where delivery_id = $1 order by n',
+  const rows = yield* sql<PartRow>(
+    'select n, content, state, receipt, now_ms() - tried_at as age from delivery_parts where delivery_id = $1 order by n',
     [id],
   )
-  return rows.map(({ age, ...part }) => ({ ...part, ...(age !== null && { triedAgoMs: Number(age) }) }))
+  return rows.map(({ age, receipt, ...part }) => ({
+    ...part,
+    ...(age !== null && { triedAgoMs: Number(age) }),
+    ...(receipt !== null && { receipt }),
+  }))
 }
 
 function* findInterrupted(door: string): Transaction<Delivery[]> {

@@ -92,6 +92,29 @@ export function channelLimitTests(under: ChannelUnderTest): void {
     assert.equal(await chat.platform.stop(), 0)
   })
 
+  test('GW-6 a bot without the right to attach files or to read the history answers without them, and names the files', async (t) => {
+    const cmd = 'echo "see the file"; echo text > "$MOLECULE_OUTBOX/a.txt"; : > "$MOLECULE_OUTBOX/empty.txt"'
+    const chat = await open(t, { workspace: undefined, cmd })
+    const place = chat.service.newPlace('group')
+    chat.service.denyRights()
+    const id = chat.service.say({ place, author: ADA, text: 'files', mentions: true })
+    const [text = ''] = await chat.answers(place, 1)
+    assert.match(text, /^see the file[\s\S]*1 file is empty[\s\S]*does not take files: a\.txt/)
+    await waitUntil(() => chat.service.reaction(place, id) === 'done', 'the message is marked as done')
+    assert.equal(chat.texts(place).length, 1)
+  })
+
+  test('GW-6 an answer that arrived nowhere marks its message as failed', async (t) => {
+    const chat = await open(t)
+    const place = chat.service.newPlace('direct')
+    chat.service.failNextSend('refused')
+    const id = chat.service.say({ place, author: ADA, text: 'lost' })
+    await waitUntil(() => chat.service.reaction(place, id) === 'failed', 'the message is marked as failed')
+    chat.service.say({ place, author: ADA, text: 'next' })
+    assert.deepEqual(await chat.answers(place, 1), ['echo: next'])
+    assert.equal(chat.service.reaction(place, id), 'failed')
+  })
+
   test('GW-2 GW-13 an answer with ten files is one message, or what the service takes in one', async (t) => {
     const cmd = 'echo here; for n in 0 1 2 3 4 5 6 7 8 9; do echo "file $n" > "$MOLECULE_OUTBOX/$n.txt"; done'
     const chat = await open(t, { workspace: undefined, cmd })

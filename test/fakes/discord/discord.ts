@@ -143,6 +143,9 @@ export async function startDiscord(): Promise<FakeDiscord> {
       context.buckets = discordBuckets(secondMs)
     },
     refusals: () => context.refusals,
+    denyRights() {
+      for (const right of ['attach', 'history'] as const) world.denied.add(right)
+    },
     holdDownloads() {
       const held = Promise.withResolvers<void>()
       context.downloads = held.promise
@@ -165,6 +168,7 @@ const FAULTS = {
   server_error: { status: 502 },
   lost_answer: 'lost_answer',
   no_answer: 'no_answer',
+  refused: { status: 403 },
 } as const satisfies Record<string, DiscordFault>
 
 function add(world: DiscordWorld, { place, text, author = ADA, mentions, sentAtMs, files }: Said): DiscordMessage {

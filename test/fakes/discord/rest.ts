@@ -265,6 +265,9 @@ function postMessage(
   if (content === '' && files.length === 0) return refusal(400, 50006, 'Cannot send an empty message')
   if (content.length > CONTENT_CHARS_MAX) return refusal(400, 50035, 'Invalid Form Body: BASE_TYPE_MAX_LENGTH')
   if (String(body.nonce ?? '').length > NONCE_CHARS_MAX) return refusal(400, 50035, 'Invalid Form Body: nonce')
+  if (world.denied.has('attach') && files.length > 0) return refusal(403, 50013, 'Missing Permissions')
+  if (world.denied.has('history') && body.message_reference !== undefined)
+    return refusal(400, 160002, 'Cannot reply without permission to read message history')
   const isSame = ({ nonce, channel_id, timestamp }: DiscordMessage) =>
     nonce === body.nonce && channel_id === id && Date.parse(timestamp) > Date.now() - NONCE_MS
   const copy = body.enforce_nonce && body.nonce !== undefined ? world.messages.find(isSame) : undefined
@@ -286,6 +289,7 @@ function postMessage(
 /** Newest first. `after` gives the messages right after an id, not the newest ones. The nonce is not shown again. */
 function getMessages({ query }: DiscordRequest, [id = '']: readonly string[], { world }: DiscordRestContext): Answer {
   if (!world.channels.has(id)) return UNKNOWN_CHANNEL
+  if (world.denied.has('history')) return refusal(403, 50001, 'Missing Access')
   const limit = Math.min(Number(query.get('limit') ?? 50), HISTORY_MAX)
   const after = query.get('after')
   const before = query.get('before')

@@ -80,6 +80,8 @@ export class DiscordWorld {
   /** `<message id> <emoji>` of the bot. */
   readonly reactions = new Set<string>()
   readonly typings: string[] = []
+  /** Rights that the bot does not have. */
+  readonly denied = new Set<'attach' | 'history'>()
   /** Users who were notified by a message of the bot. */
   readonly pinged: string[] = []
   /** How often a message of the bot was edited. */

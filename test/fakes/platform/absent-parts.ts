@@ -29,6 +29,7 @@ export const noChannels: ChatRoutesContext = {
     bind: ({ channel }) => rejectNotFound(channel),
     unbind: rejectNotFound,
     bindings: async () => [],
+    move: async () => undefined,
     boundTo: async () => undefined,
     claim: async () => false,
     release: async () => undefined,

@@ -65,11 +65,16 @@ export interface TelegramMessage {
 // biome-ignore lint/suspicious/noExplicitAny: parameters of many methods; each reads what it needs
 export type Parameters = Record<string, any>
 
+interface ErrorParameters {
+  readonly retry_after?: number
+  readonly migrate_to_chat_id?: number
+}
+
 export class BotApiError extends Error {
   readonly code: number
-  readonly parameters: { readonly retry_after?: number } | undefined
+  readonly parameters: ErrorParameters | undefined
 
-  constructor(code: number, description: string, parameters?: { readonly retry_after?: number }) {
+  constructor(code: number, description: string, parameters?: ErrorParameters) {
     super(description)
     this.code = code
     this.parameters = parameters
@@ -82,9 +87,12 @@ export class TelegramWorld {
   readonly token = '123456789:AAfake-telegram-token-for-tests-only'
   readonly bot: TelegramUser = { id: 123456789, is_bot: true, first_name: 'Molecule', username: 'molecule_test_bot' }
   readsGroups = true
+  mayAttach = true
   readonly chats = new Map<number, TelegramChat>()
   readonly topics = new Set<string>()
   readonly blocked = new Set<number>()
+  /** Groups that became supergroups: the new id of each. */
+  readonly moved = new Map<number, number>()
   readonly messages: TelegramMessage[] = []
   readonly files = new Map<string, TelegramFile>()
   /** The reaction of the bot by `<chat> <message>`. */
@@ -160,6 +168,11 @@ export class TelegramWorld {
   #target(parameters: Parameters): Pick<TelegramMessage, 'chat' | 'from' | 'message_thread_id' | 'reply_to_message'> {
     const chat = this.chats.get(Number(parameters['chat_id']))
     if (chat === undefined) throw badRequest('chat not found')
+    const movedTo = this.moved.get(chat.id)
+    if (movedTo !== undefined)
+      throw new BotApiError(400, 'Bad Request: group chat was upgraded to a supergroup chat', {
+        migrate_to_chat_id: movedTo,
+      })
     if (this.blocked.has(chat.id)) throw new BotApiError(403, 'Forbidden: bot was blocked by the user')
     const thread = parameters['message_thread_id']
     if (thread !== undefined && !this.topics.has(`${chat.id}/${thread}`)) throw badRequest('message thread not found')
@@ -227,6 +240,7 @@ export class TelegramWorld {
     files: ReadonlyMap<string, TelegramFile>,
   ): TelegramMessage {
     const target = this.#target(parameters)
+    if (!this.mayAttach) throw badRequest('not enough rights to send documents to the chat')
     const field = method === 'sendPhoto' ? 'photo' : 'document'
     const file = files.get(String(parameters[field]).replace('attach://', ''))
     if (file === undefined) throw badRequest('invalid file HTTP URL specified: Unsupported URL protocol')

@@ -52,6 +52,8 @@ export interface FakeTelegram extends ChatService {
   /** Another program polls with the same token: the waiting call of the bot ends with 409. */
   pollElsewhere(): void
   addUpdate(update: object): void
+  /** A group becomes a supergroup, and has another id. Unannounced: no update says so. */
+  moveGroup(group: Place, options?: { readonly isAnnounced: boolean }): Place
   /** The updates that are not confirmed. */
   unconfirmed(): readonly number[]
 }
@@ -142,6 +144,9 @@ export async function startTelegram(): Promise<FakeTelegram> {
       secondMs = ms
     },
     refusals: () => refusals,
+    denyRights() {
+      world.mayAttach = false
+    },
     holdDownloads() {
       const held = Promise.withResolvers<void>()
       downloads = held.promise
@@ -150,6 +155,15 @@ export async function startTelegram(): Promise<FakeTelegram> {
     sends: () => calls.filter(({ method }) => /^send(Message|Document|Photo|MediaGroup)$/.test(method)).length,
     pollElsewhere: polls.conflict,
     addUpdate: (update) => polls.add(update),
+    moveGroup(group, { isAnnounced } = { isAnnounced: true }) {
+      const to = addPlace(world, 'group')
+      const chat = world.chats.get(chatId(group))
+      if (chat === undefined) throw new Error(`no chat ${group.id}`)
+      world.moved.set(chat.id, chatId(to))
+      const message = { from: toUser(ADA), chat, migrate_to_chat_id: chatId(to) }
+      if (isAnnounced) polls.add({ message: world.addMessage(message) })
+      return to
+    },
     unconfirmed: () => polls.pending.map(({ update_id }) => update_id),
     dropConnections: () => server.closeAllConnections(),
     isConnected: polls.isPolled,
@@ -166,6 +180,7 @@ const FAULTS = {
   server_error: 'html_502',
   lost_answer: 'lost_answer',
   no_answer: 'no_answer',
+  refused: { status: 403, description: 'Forbidden: bot was blocked by the user' },
 } as const satisfies Record<string, TelegramFault>
 
 const LIMITED_METHODS = /^(send|edit|setMessageReaction)/

@@ -7,7 +7,7 @@ import { waitUntil } from '../../../../test/harness/wait.ts'
 import { createLocalInbox } from '../../../inbox/local/local-inbox.ts'
 import { silentLog } from '../../../log.ts'
 import { keepSession } from '../../../workspaces/sessions.ts'
-import type { Channel, ChannelKind, ChatPost, SendResult } from '../channel.ts'
+import type { Channel, ChannelKind, ChatPost, SendResult, SoughtPost } from '../channel.ts'
 import { type ChatDoorOptions, createChatDoor } from '../chat.ts'
 import { deliveryDoor } from '../chat-context.ts'
 import { createChannels } from '../store/channels.ts'
@@ -34,6 +34,10 @@ function recordingKind() {
       if (service.fault !== undefined) return service.fault
       sent.push(post)
       return { type: 'sent', messageId: String(sent.length) }
+    },
+    findSent: async ({ text, afterMessageId = '0' }: SoughtPost) => {
+      const index = sent.findIndex((post, n) => post.text === text && n + 1 > Number(afterMessageId))
+      return index === -1 ? undefined : String(index + 1)
     },
     close: async () => undefined,
   } as unknown as Channel
@@ -106,6 +110,16 @@ test('GW-6 an answer that nobody follows is sent at once: the settle wakes the d
     sent.map(({ place, text }) => [place, text]),
     [['general', 'the answer']],
   )
+})
+
+test('GW-6 an answer that may not have arrived is not taken for the equal one before it', async (t) => {
+  const { answer, sent, service, deliveries } = await openDoor(t)
+  await answer('general', 'the same')
+  await waitUntil(() => sent.length > 0, 'the first answer is sent')
+  service.fault = { type: 'unknown', error: 'The answer of Discord is missing.' }
+  await answer('general', 'the same')
+  await waitUntil(async () => (await deliveries.needingDecision()).length === 1, 'the second answer is unknown')
+  assert.equal((await deliveries.needingDecision())[0]?.state, 'unknown')
 })
 
 const OUTAGES: readonly (readonly [string, SendResult])[] = [

@@ -109,7 +109,10 @@ async function deliver(delivery: Delivery, context: SessionContext): Promise<voi
     if (failed !== undefined) {
       if (failed.type === 'unknown' || (failed.type === 'failed' && failed.final))
         await showUndelivered(delivery, context)
-      return await deliveries.finish(delivery.id, failed)
+      await deliveries.finish(delivery.id, failed)
+      if (result.type === 'failed' && result.movedTo !== undefined)
+        await context.moved(delivery.channel, result.movedTo)
+      return
     }
     receipt = result.type === 'sent' ? result.messageId : receipt
   }
@@ -150,7 +153,8 @@ async function judge(
 ): Promise<DeliveryResult | undefined> {
   const { deliveries, channel } = context
   if (result.type === 'failed') {
-    const { error, retryAfterMs } = result
+    const { error, retryAfterMs, movedTo } = result
+    if (movedTo !== undefined) return { type: 'later', error, retryAfterMs: 0 }
     return isHeldBack(result) ? { type: 'later', error, ...(retryAfterMs !== undefined && { retryAfterMs }) } : result
   }
   if (result.type === 'unknown' && (part.triedAgoMs ?? 0) < channel.limits.nonceMs)
@@ -166,7 +170,9 @@ async function findPart(delivery: Delivery, part: DeliveryPart, context: Session
   if (channel.findSent === undefined) return undefined
   const sinceMs = clock.nowMs() - (part.triedAgoMs ?? 0) - 60_000
   try {
-    return await channel.findSent({ ...(await toPost(delivery, part, context)), sinceMs }, signal)
+    const before = delivery.parts?.findLast(({ receipt }) => receipt !== undefined)?.receipt
+    const afterMessageId = before ?? (await context.deliveries.lastReceipt(context.door, delivery.channel))
+    return await channel.findSent({ ...(await toPost(delivery, part, context)), sinceMs, afterMessageId }, signal)
   } catch (error) {
     log.debug({ err: toMoleculeError(error) }, 'a message that may have arrived could not be looked for')
     return undefined

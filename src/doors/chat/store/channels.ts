@@ -80,6 +80,8 @@ export interface Channels {
   bind(binding: Binding): Promise<void>
   unbind(channel: string, place: string): Promise<void>
   bindings(channel?: string): Promise<StoredBinding[]>
+  /** A place has another id: its binding, its conversation and its open messages go with it. */
+  move(channel: string, from: string, to: string): Promise<void>
   /** The workspace of a place: its own binding, else that of its parent. */
   boundTo(channel: string, place: { readonly id: string; readonly parentId?: string }): Promise<string | undefined>
   claim(name: string, holder: string, holdMs: number): Promise<boolean>
@@ -95,6 +97,7 @@ export function createChannels(store: Store): Channels {
     remove: (name) => store.write(() => deleteChannel(name)),
     bind: (binding) => store.write(() => insertBinding(binding)),
     unbind: (channel, place) => store.write(() => deleteBinding(channel, place)),
+    move: (channel, from, to) => store.write(() => movePlace(channel, from, to)),
     bindings: (channel) => store.read(() => listBindings(channel)),
     boundTo: (channel, place) => store.read(() => findBound(channel, place)),
     claim: (name, holder, holdMs) => store.write(() => claim(name, holder, holdMs)),
@@ -208,6 +211,23 @@ function* deleteBinding(channel: string, place: string): Transaction<void> {
     place,
   ])
   if (gone.length === 0) throw new MoleculeError('not_found', `the place ${place} of ${channel} is not bound`)
+}
+
+function* movePlace(channel: string, from: string, to: string): Transaction<void> {
+  const ids = [channel, from, to]
+  for (const table of ['channel_bindings', 'chat_places']) {
+    const known = `select 1 from ${table} other where other.channel = $1 and other.place = $3`
+    yield* sql(`update ${table} set place = $3 where channel = $1 and place = $2 and not exists (${known})`, ids)
+    yield* sql(`delete from ${table} where channel = $1 and place = $2`, [channel, from])
+  }
+  yield* sql('update chat_messages set place = $3 where channel = $1 and place = $2', ids)
+  const { settings } = yield* requireChannel(channel)
+  if (settings.allowedPlaces?.includes(from) !== true) return
+  const allowedPlaces = settings.allowedPlaces.map((place) => (place === from ? to : place))
+  yield* sql('update channels set settings = $2 where name = $1', [
+    channel,
+    JSON.stringify({ ...settings, allowedPlaces }),
+  ])
 }
 
 function* listBindings(channel: string | undefined): Transaction<StoredBinding[]> {
