@@ -167,11 +167,11 @@ async function successText(answer: OutboundResponse, url: string): Promise<strin
   if (status === 401 || status === 403) {
     throw new MoleculeError('auth_failed', `the remote agent refuses our credentials (HTTP ${status})`)
   }
-  const said = body.slice(0, REASON_CHARACTERS_MAX)
+  const answerStart = body.slice(0, REASON_CHARACTERS_MAX)
   const message = `the remote agent at ${new URL(url).origin} answered HTTP ${status}`
   throw new MoleculeError(status === 429 ? 'rate_limited' : 'agent_failed', message, {
     retryable: RETRYABLE_STATUSES.has(status),
-    details: { status, said },
+    details: { status, said: answerStart },
   })
 }
 

@@ -303,7 +303,7 @@ export function* stopSchedules(
   ])
 }
 
-/** A browser session that is over ends nothing: its person logged out. */
+/** A browser log-in that is over ends nothing: its person logged out. */
 const IS_EXPIRED = `(select count(*) from tokens t where t.id = token_id and t.kind = 'token' and t.expires_at <= now_ms())`
 
 function* findDue(nowMs: number): Transaction<{ due: Schedule[]; expiredIds: string[]; nextAtMs: number | undefined }> {

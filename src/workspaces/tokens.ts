@@ -91,7 +91,7 @@ export const LOGIN_CODE_MS = 10 * 60_000
 
 export const PERSON_ROLES = ['admin', 'member', 'viewer'] as const satisfies readonly TokenRole[]
 
-/** The person who a browser session is for. */
+/** The person who logs in with a browser. */
 export interface BrowserLogin {
   readonly role: (typeof PERSON_ROLES)[number]
   readonly name: string
@@ -106,7 +106,7 @@ export interface IssuedToken {
 /**
  * Contract: `verify` returns undefined for any text that is not a valid token, and does not throw for it. A token that
  * this process revokes is refused at once, one that another process revokes within `REVOCATION_MS_MAX`. A login code
- * works once, within its lifetime; it is exchanged for the secret of a browser session, which can be revoked.
+ * works once, within its lifetime; it is exchanged for the secret of a browser log-in, which can be revoked.
  */
 export interface Tokens {
   verify(secret: string): Promise<Identity | undefined>
@@ -126,8 +126,8 @@ export interface Tokens {
    */
   onRevoked(identity: Identity, callback: () => void): () => void
   /** A new single-use code for a browser, valid for `LOGIN_CODE_MS`. Default: an admin called "browser". */
-  issueLoginCode(session?: BrowserLogin): string
-  /** The session secret for the cookie; undefined when the code is unknown, used or expired. */
+  issueLoginCode(person?: BrowserLogin): string
+  /** The secret for the cookie; undefined when the code is unknown, used or expired. */
   exchangeLoginCode(code: string): Promise<{ secret: string; maxAgeSeconds: number } | undefined>
-  revokeBrowserSession(secret: string): Promise<void>
+  revokeBrowserLogin(secret: string): Promise<void>
 }

@@ -305,8 +305,8 @@ function sessionTests(opened: TokensUnderTest): void {
     const token = await tokens.create({ name: 'token', role: 'member' })
     const session = (await tokens.list()).find(({ kind }) => kind === 'session')
     await assert.rejects(tokens.rotate(session?.id ?? '', 0), hasCode('not_found'))
-    await tokens.revokeBrowserSession(mine)
-    await tokens.revokeBrowserSession(token.secret)
+    await tokens.revokeBrowserLogin(mine)
+    await tokens.revokeBrowserLogin(token.secret)
     assert.deepEqual(await Promise.all([mine, yours, token.secret].map(nameOf)), [undefined, 'browser', 'token'])
   })
 }

@@ -62,14 +62,14 @@ const ATTEMPT = /\bAttempt \d{1,3} failed(?: with (?:status )?(\d{3}|5xx))?(.*)/
 export function failedCallIn(line: string): FailedCall | undefined {
   const found = ATTEMPT.exec(line)
   if (found === null) return undefined
-  const [, status, said = ''] = found
-  return { sessionId: '', text: said.replace(/^[:. ]+/, ''), status: loggedStatus(status, said), isRetried: true }
+  const [, status, reason = ''] = found
+  return { sessionId: '', text: reason.replace(/^[:. ]+/, ''), status: loggedStatus(status, reason), isRetried: true }
 }
 
 /** `Attempt 1 failed: <reason>` is gemini's form for a limit of the provider; other failures have no reason there. */
-function loggedStatus(status: string | undefined, said: string): number | undefined {
+function loggedStatus(status: string | undefined, reason: string): number | undefined {
   if (status !== undefined) return status === '5xx' ? 500 : Number(status)
-  return said.startsWith(': ') ? 429 : undefined
+  return reason.startsWith(': ') ? 429 : undefined
 }
 
 const REFUSAL = /response was blocked due to/i

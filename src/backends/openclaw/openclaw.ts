@@ -70,7 +70,7 @@ class OpenclawBackend implements Backend {
   private readonly closing = new AbortController()
   private readonly ways: Readonly<Record<Way, Pick<Backend, 'run' | 'close'>>>
   private readonly local: Backend
-  private saidWhy = false
+  private hasLoggedWhy = false
 
   constructor(settings: CliSettings, options: BackendOptions, context: BackendContext) {
     if (settings.timeoutMs !== undefined) this.stallMs = settings.timeoutMs
@@ -132,8 +132,8 @@ class OpenclawBackend implements Backend {
   private nextWay(error: MoleculeError, tried: ReadonlySet<Way>): Way | undefined {
     const state = gatewayStateIn(error)
     if (state === undefined) return undefined
-    if (tried.has('http') && !this.saidWhy) {
-      this.saidWhy = true
+    if (tried.has('http') && !this.hasLoggedWhy) {
+      this.hasLoggedWhy = true
       const { log } = this.context
       log.info(
         { backend: this.name, reason: error.message },

@@ -32,8 +32,8 @@ test('CL-5 a chat reports an outage once and not at each retry, and the next out
     [2, 2],
   ] as const) {
     failures = outage
-    const said = conversation.say({ text: 'hello', files: [] }, AbortSignal.timeout(60_000))
-    await assert.rejects(said[Symbol.asyncIterator]().next(), /refused/)
+    const turn = conversation.say({ text: 'hello', files: [] }, AbortSignal.timeout(60_000))
+    await assert.rejects(turn[Symbol.asyncIterator]().next(), /refused/)
     assert.equal(reported.length, expected)
   }
 })

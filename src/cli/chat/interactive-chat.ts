@@ -75,9 +75,9 @@ export async function interactiveChat(options: InteractiveChatOptions): Promise<
     onPasteTooLong: (max) =>
       screen.note(`the paste is longer than ${max} characters and was left out; attach it as a file`),
   })
-  const session: ChatSession = { conversation: first, contextId: options.contextId, files: [] }
-  const turns = createTurnRunner({ ...options, conversation: () => session.conversation, screen, status, keyboard })
-  chat = { ...options, screen, keyboard, turns, session, reports }
+  const current: CurrentConversation = { conversation: first, contextId: options.contextId, files: [] }
+  const turns = createTurnRunner({ ...options, conversation: () => current.conversation, screen, status, keyboard })
+  chat = { ...options, screen, keyboard, turns, current, reports }
   screen.history(messages)
   screen.note(`you talk to ${name}; Ctrl-C stops a turn, Ctrl-D leaves, /help shows the commands`)
   await runChat(chat, open)
@@ -90,11 +90,11 @@ interface Chat extends InteractiveChatOptions {
   readonly screen: ChatScreen
   readonly keyboard: ChatKeyboard
   readonly turns: TurnRunner
-  readonly session: ChatSession
+  readonly current: CurrentConversation
   readonly reports: Pick<ConversationOptions, 'onReason' | 'onUnreachable'>
 }
 
-interface ChatSession {
+interface CurrentConversation {
   /** `/new` replaces both. */
   conversation: ChatConversation
   contextId: string
@@ -112,12 +112,12 @@ const linesToRecall = (messages: readonly ChatHistoryMessage[]): string[] =>
     .reverse()
 
 async function runChat(chat: Chat, open: Task | undefined): Promise<void> {
-  const { keyboard, screen, turns, session } = chat
+  const { keyboard, screen, turns, current } = chat
   const { leaving } = keyboard
   void showNews(chat)
   if (open !== undefined) {
     screen.note('the last message is still running')
-    await abortableOr(turns.run(session.conversation.attach(open, leaving)), leaving, undefined)
+    await abortableOr(turns.run(current.conversation.attach(open, leaving)), leaving, undefined)
   }
   for (;;) {
     const typed = await keyboard.next('you › ')
@@ -132,29 +132,29 @@ async function runChat(chat: Chat, open: Task | undefined): Promise<void> {
 async function takeLine(chat: Chat, meaning: LineMeaning): Promise<void> {
   if (meaning.type === 'files') return await holdFiles(chat, meaning.files)
   // Enter alone sends the files that wait.
-  if (meaning.type === 'nothing' && chat.session.files.length > 0)
+  if (meaning.type === 'nothing' && chat.current.files.length > 0)
     return await sendMessage(chat, { text: '', files: [] })
   return meaning.type === 'message' ? await sendMessage(chat, meaning) : await handleLine(chat, meaning)
 }
 
 /** What others say, until the conversation is left. It must not end the chat. */
 async function showNews(chat: Chat): Promise<void> {
-  const { session, screen, keyboard } = chat
-  session.newsEnd?.abort()
+  const { current, screen, keyboard } = chat
+  current.newsEnd?.abort()
   const end = new AbortController()
-  session.newsEnd = end
+  current.newsEnd = end
   try {
     const signal = AbortSignal.any([end.signal, keyboard.leaving])
-    for await (const news of session.conversation.news(signal)) if (!signal.aborted) screen.news(news)
+    for await (const news of current.conversation.news(signal)) if (!signal.aborted) screen.news(news)
   } catch (thrown) {
     screen.note(`what others write here is not shown any more: ${toMoleculeError(thrown).message}`)
   }
 }
 
 /** Files without a text are rarely a whole message: the question comes next. */
-async function holdFiles({ screen, session }: Chat, paths: readonly string[]): Promise<void> {
+async function holdFiles({ screen, current }: Chat, paths: readonly string[]): Promise<void> {
   try {
-    session.files = [...session.files, ...(await readFiles(screen, paths, session.files))]
+    current.files = [...current.files, ...(await readFiles(screen, paths, current.files))]
     screen.note('type your question; Enter alone sends the file without one, Ctrl-C drops it')
   } catch (thrown) {
     screen.note(`${toMoleculeError(thrown).message}; nothing was attached`)
@@ -172,13 +172,13 @@ async function readFiles(
 }
 
 async function sendMessage(
-  { screen, turns, session, keyboard }: Chat,
+  { screen, turns, current, keyboard }: Chat,
   { text, files: paths }: Pick<ExpandedLine, 'text' | 'files'>,
 ): Promise<void> {
   try {
-    const files = [...session.files, ...(await readFiles(screen, paths, session.files))]
-    session.files = []
-    await turns.run(session.conversation.say({ text, files }, keyboard.leaving))
+    const files = [...current.files, ...(await readFiles(screen, paths, current.files))]
+    current.files = []
+    await turns.run(current.conversation.say({ text, files }, keyboard.leaving))
   } catch (thrown) {
     screen.note(`${toMoleculeError(thrown).message}; nothing was sent`)
   }
@@ -217,7 +217,7 @@ async function runCommand(
   chat: Chat,
   { name, argument }: Extract<LineMeaning, { type: 'command' }>,
 ): Promise<readonly string[]> {
-  const { turns, keyboard, session } = chat
+  const { turns, keyboard, current } = chat
   switch (name) {
     case 'help':
       return HELP
@@ -228,9 +228,9 @@ async function runCommand(
     case 'model':
       return [await runModelCommand(chat, argument)]
     case 'where':
-      return await describePlace(chat, session.contextId)
+      return await describePlace(chat, current.contextId)
     case 'files':
-      return await listFiles(session.conversation, chat)
+      return await listFiles(current.conversation, chat)
     case 'quit':
       keyboard.leave()
       return []
@@ -238,19 +238,19 @@ async function runCommand(
 }
 
 function startConversation(chat: Chat): string[] {
-  const { session, open, reports, command, name } = chat
-  const before = session.contextId
-  session.contextId = `terminal-${ulid()}`
-  session.conversation = open(session.contextId, reports)
+  const { current, open, reports, command, name } = chat
+  const before = current.contextId
+  current.contextId = `terminal-${ulid()}`
+  current.conversation = open(current.contextId, reports)
   void showNews(chat)
   return [
-    `new conversation ${session.contextId}`,
+    `new conversation ${current.contextId}`,
     `"${command} chat ${shellQuoted(name)} --context ${shellQuoted(before)}" continues the one before`,
   ]
 }
 
-function interrupt({ turns, keyboard, screen, session }: Chat): void {
+function interrupt({ turns, keyboard, screen, current }: Chat): void {
   if (turns.interrupt() || keyboard.dropDraft()) return
-  screen.note(session.files.length === 0 ? 'Ctrl-D leaves' : 'the attached files are dropped')
-  session.files = []
+  screen.note(current.files.length === 0 ? 'Ctrl-D leaves' : 'the attached files are dropped')
+  current.files = []
 }

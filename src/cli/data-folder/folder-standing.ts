@@ -35,8 +35,8 @@ export async function settleFolder({ dataDir, as, terminal }: SettleFolderOption
   }
   const { id, from, standing: shown } = readHostFolder(dataDir)
   if (id === undefined) return { host: ulid(), standing: 'same' }
-  const said = as ?? (shown === 'copy' ? await ask(from?.path ?? '', terminal) : undefined)
-  const standing = said === undefined ? shown : standingAs(said, shown)
+  const chosen = as ?? (shown === 'copy' ? await ask(from?.path ?? '', terminal) : undefined)
+  const standing = chosen === undefined ? shown : standingAs(chosen, shown)
   if (standing === 'same') return { host: id, standing }
   const formerPath = from?.path ?? dataDir
   if (standing === 'moved' && shown === 'copy' && isFolderLocked(formerPath)) throw originalRuns(dataDir, formerPath)
@@ -46,8 +46,8 @@ export async function settleFolder({ dataDir, as, terminal }: SettleFolderOption
 }
 
 /** A folder that is at home was not moved, whatever the flag says: it may stay in the settings of a service. */
-const standingAs = (said: 'copy' | 'move', shown: FolderStanding): FolderStanding => {
-  if (said === 'copy') return 'copy'
+const standingAs = (chosen: 'copy' | 'move', shown: FolderStanding): FolderStanding => {
+  if (chosen === 'copy') return 'copy'
   return shown === 'same' ? 'same' : 'moved'
 }
 

@@ -231,13 +231,13 @@ function latestArtifacts(artifacts: readonly Artifact[]): readonly Artifact[] {
  */
 function historyOf(task: TaskIds, exchanges: readonly MessageAndReply[], length: number | undefined): Message[] {
   const history: Message[] = []
-  let said: { readonly messageId: string; readonly status: MessageContent } | undefined
+  let status: { readonly messageId: string; readonly status: MessageContent } | undefined
   for (const { id, message, reply, answers } of exchanges) {
     if (answers !== undefined) history.push(toAgentMessage(task, { messageId: `${id}.question`, status: answers }))
-    else if (said !== undefined) history.push(toAgentMessage(task, said))
+    else if (status !== undefined) history.push(toAgentMessage(task, status))
     if (message !== undefined) history.push({ ...message, taskId: task.id, contextId: task.contextId })
-    if (answers === undefined) said = undefined
-    if (reply?.said !== undefined) said = { messageId: `${id}.status`, status: reply.said }
+    if (answers === undefined) status = undefined
+    if (reply?.said !== undefined) status = { messageId: `${id}.status`, status: reply.said }
   }
   return length === undefined ? history : history.slice(Math.max(0, history.length - length))
 }

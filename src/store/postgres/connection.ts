@@ -14,7 +14,7 @@ const CLOSE_MS_MAX = 1000
 const COMMIT: Statement = { text: 'commit', values: [] }
 
 export interface PostgresConnection {
-  /** The server's id of this session; a notification carries the id of its sender. */
+  /** The server's id of this connection; a notification carries the id of its sender. */
   readonly processId: number
   /** Why the connection is lost; undefined while it can be used. */
   readonly lost: MoleculeError | undefined

@@ -7,7 +7,7 @@ import { answerTimeout, createConnection, type PostgresConnection } from './conn
 import { asConnectionError, unavailable } from './errors.ts'
 import { createTranslator } from './statements.ts'
 
-/** For name lookup, connect, login and session settings together. */
+/** For name lookup, connect, log-in and the settings of the connection together. */
 const CONNECT_MS_MAX = 2000
 /** A connection that does not answer for this long is lost, even if it is still open. */
 const ANSWER_MS_MAX = 30_000
@@ -57,7 +57,7 @@ export function createConnector(url: string, { clock, log, metrics }: SlowCommit
       const cancelTimer = clock.after(CONNECT_MS_MAX, () => connection.lose(answerTimeout(address, CONNECT_MS_MAX)))
       try {
         await client.connect()
-        await connection.control(sessionSettings(timeouts))
+        await connection.control(connectionSettings(timeouts))
         await refuseForgetfulServer(connection, address)
         return connection
       } catch (error) {
@@ -91,7 +91,7 @@ function newClient(url: string): Client {
  * turns `synchronous_commit` off, a crash lost messages that were acknowledged. Other values stay: all of them wait for
  * the disk, and some for a replica too.
  */
-const sessionSettings = ({ statementMs, lockMs }: ConnectionTimeouts): string =>
+const connectionSettings = ({ statementMs, lockMs }: ConnectionTimeouts): string =>
   `set statement_timeout = ${statementMs}; set lock_timeout = ${lockMs};
    set idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS_MAX};
    set session characteristics as transaction isolation level read committed;
@@ -101,7 +101,7 @@ const DURABILITY = statement(
   "select current_setting('fsync') as fsync, current_setting('synchronous_commit') as synchronous_commit",
 )
 
-/** Asks the server again, because a session cannot set `fsync`, and a pooler may drop what a session sets. */
+/** Asks the server again, because a connection cannot set `fsync`, and a pooler may drop what a connection sets. */
 async function refuseForgetfulServer(connection: PostgresConnection, address: string): Promise<void> {
   const [[row] = []] = await connection.send([DURABILITY])
   for (const name of ['fsync', 'synchronous_commit']) {

@@ -17,7 +17,7 @@ const MERGE_MS = 5
 const PAYLOAD_BYTES_MAX = 7000
 const ANY_WORKSPACE = '*'
 /**
- * A hint may be lost in a crash, so its commit need not wait for the disk. Not for the session: behind a pooler, that
+ * A hint may be lost in a crash, so its commit need not wait for the disk. Not for the connection: behind a pooler, that
  * setting would stay on a connection that later commits messages.
  */
 const BEGIN = ['begin', 'set local synchronous_commit = off']

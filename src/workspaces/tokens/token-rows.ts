@@ -183,7 +183,7 @@ function toInfo(row: TokenRow & { now: number }): TokenInfo {
   }
 }
 
-/** Browser sessions are not rotated: the browser logs in again. */
+/** Browser log-ins are not rotated: the browser logs in again. */
 export function* rotateToken({
   id,
   hash,
@@ -218,7 +218,7 @@ export function* deleteToken(id: string): Transaction<string | undefined> {
 }
 
 /** Returns the id of the deleted session, if there was one. */
-export function* deleteBrowserSession(hash: string): Transaction<string | undefined> {
+export function* deleteBrowserLogin(hash: string): Transaction<string | undefined> {
   const [row] = yield* sql<{ id: string }>(`delete from tokens where hash = $1 and kind = 'session' returning id`, [
     hash,
   ])

@@ -24,7 +24,7 @@ import { createRevocations } from './revocations.ts'
 import * as rows from './token-rows.ts'
 import { createVerificationCache } from './verification-cache.ts'
 
-const BROWSER_SESSION_MS = 30 * 24 * 3600_000
+const BROWSER_LOGIN_MS = 30 * 24 * 3600_000
 /** At the limit the oldest code is dropped. */
 const LOGIN_CODES_MAX = 100
 /** A longer text is refused before it is hashed. An admin token from the configuration may have 512 characters. */
@@ -58,9 +58,9 @@ export function createTokens({ store, clock, adminToken, conversations, log = si
   const forgetToken = (id: string) => forget(({ tokenId }) => tokenId === id)
   const forgetConversations = (id: string) =>
     forget((identity) => identity.workspaceId === id && rows.isIssuedConversation(identity))
-  const sessions = createBrowserSessions({ store, clock, log }, forgetToken)
+  const browserLogins = createBrowserLogins({ store, clock, log }, forgetToken)
   return {
-    ...sessions,
+    ...browserLogins,
     async verify(secret) {
       if (secret.length === 0 || secret.length > SECRET_CHARACTERS_MAX) return undefined
       const hashed = hash(secret)
@@ -167,8 +167,8 @@ function createTouch({ store, clock, log }: TokenStoreContext): (tokenId: string
 
 const DEFAULT_LOGIN: BrowserLogin = { role: 'admin', name: 'browser' }
 
-/** A browser logs in with a printed single-use code and gets a session. */
-function createBrowserSessions({ store, clock }: TokenStoreContext, forget: (tokenId: string) => void) {
+/** A browser logs in with a printed single-use code. The row of its log-in has the kind `session`. */
+function createBrowserLogins({ store, clock }: TokenStoreContext, forget: (tokenId: string) => void) {
   const codes = new Map<string, BrowserLogin & { readonly untilMs: number }>()
   return {
     issueLoginCode({ role, name }: BrowserLogin = DEFAULT_LOGIN): string {
@@ -186,12 +186,12 @@ function createBrowserSessions({ store, clock }: TokenStoreContext, forget: (tok
       if (login === undefined || login.untilMs < clock.monotonicMs()) return undefined
       const { role, name } = login
       const secret = newSecret()
-      const session = { id: ulid(), kind: 'session', name, role, expiresInMs: BROWSER_SESSION_MS } as const
-      await store.write(() => rows.insertToken({ ...session, hash: hex(secret) }))
-      return { secret, maxAgeSeconds: BROWSER_SESSION_MS / 1000 }
+      const token = { id: ulid(), kind: 'session', name, role, expiresInMs: BROWSER_LOGIN_MS } as const
+      await store.write(() => rows.insertToken({ ...token, hash: hex(secret) }))
+      return { secret, maxAgeSeconds: BROWSER_LOGIN_MS / 1000 }
     },
-    async revokeBrowserSession(secret: string): Promise<void> {
-      const id = await store.write(() => rows.deleteBrowserSession(hex(secret)))
+    async revokeBrowserLogin(secret: string): Promise<void> {
+      const id = await store.write(() => rows.deleteBrowserLogin(hex(secret)))
       if (id !== undefined) forget(id)
     },
   }

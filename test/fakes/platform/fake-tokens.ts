@@ -66,7 +66,7 @@ export function createFakeTokens({ workspaceId, secretOf }: FakeTokensOptions): 
       known.set(secret, readyMadeIdentity('admin', workspaceId))
       return { secret, maxAgeSeconds: 3600 }
     },
-    async revokeBrowserSession(secret) {
+    async revokeBrowserLogin(secret) {
       known.delete(secret)
     },
   }

@@ -66,7 +66,7 @@ function baseNote({ status, status_reason: reason }: WorkspaceSummary): string {
 }
 
 function needsBanner({ status, status_reason: reason, needs_you: needs }: WorkspaceSummary): CardState['banner'] {
-  const text = (said: string) => ({ kind: 'needs', text: beginSentence(said) }) as const
+  const text = (sentence: string) => ({ kind: 'needs', text: beginSentence(sentence) }) as const
   if (status === 'failed') return text(reason ?? 'it cannot run')
   if (needs) return text(needs.reason)
   return status === 'needs_login' ? text(reason ?? 'it is not logged in') : undefined
@@ -75,13 +75,13 @@ function needsBanner({ status, status_reason: reason, needs_you: needs }: Worksp
 /** What a turn does, or what the workspace says that it does: its status text, or the task of a heartbeat. */
 function workingBanner(workspace: ShownWorkspace): CardState['banner'] {
   const { running = 0, current_task: task, current_since: since, waitsFor = [] } = workspace
-  const { status_text: said, status_text_at: saidAt } = workspace
+  const { status_text: statusText, status_text_at: statusTextAt } = workspace
   const working = (text: string, at?: string | null) => ({ kind: 'working', text, ...(at && { since: at }) }) as const
   if (running > 0) {
-    const text = said || task || 'working'
+    const text = statusText || task || 'working'
     return working(running === 1 ? text : `${running} turns: ${text}`, since)
   }
-  if (said) return working(said, saidAt)
+  if (statusText) return working(statusText, statusTextAt)
   // A turn that waits for others gives its place to other turns, so it is not among those that run.
   if (waitsFor.length > 0) return working(waitingText(waitsFor))
   return task ? working(task) : undefined

@@ -19,27 +19,27 @@ import { formatSeconds } from '../../terminal/human-time.ts'
 import type { Environment } from '../../terminal/terminal.ts'
 
 export const define: DefineCommand = (command, openContext) => {
-  withSessionOptions(command)
+  withLoginOptions(command)
     .option('--print', 'print the link and open no browser, as "molecule login" does')
-    .action(async ({ print, ...session }: SessionOptions & { readonly print?: boolean }) =>
-      open(await openContext(), session, print !== true),
+    .action(async ({ print, ...login }: LoginOptions & { readonly print?: boolean }) =>
+      open(await openContext(), login, print !== true),
     )
 }
 
 /** `molecule login`. */
 export const defineLogin: DefineCommand = (command, openContext) => {
-  withSessionOptions(command).action(async (session: SessionOptions) => open(await openContext(), session, false))
+  withLoginOptions(command).action(async (login: LoginOptions) => open(await openContext(), login, false))
 }
 
-type SessionOptions = NonNullable<ApiBody<'POST /login-links'>>
+type LoginOptions = NonNullable<ApiBody<'POST /login-links'>>
 
-const withSessionOptions = (command: Command): Command =>
+const withLoginOptions = (command: Command): Command =>
   command
     .addOption(new Option('--role <role>', 'what the browser may do (admin)').choices(['admin', 'member', 'viewer']))
     .option('--name <name>', 'who uses the browser, for the list of sessions (browser)')
 
-async function open(context: CommandContext, session: SessionOptions, wantsBrowser: boolean): Promise<void> {
-  const link = await context.platform().call('POST /login-links', { body: session })
+async function open(context: CommandContext, login: LoginOptions, wantsBrowser: boolean): Promise<void> {
+  const link = await context.platform().call('POST /login-links', { body: login })
   const opener = wantsBrowser ? await findOpener(context.terminal.env) : undefined
   const opened = opener !== undefined && (await openBrowser(opener, link, context))
   await context.show({ ...link, opened }, () => {

@@ -26,7 +26,7 @@ import { writeOnlyEvent } from '../server/sse.ts'
 import { a2aFailure, findFailureCause, isKnownVersion, refusal, rpcStatus } from './bindings.ts'
 import type { A2aAddress, A2aOptions } from './call.ts'
 import { CARD_PATHS, writeCard } from './card-route.ts'
-import { admitCall, isStreaming, runMethod, withWorkspaceId } from './methods.ts'
+import { authorizeCall, isStreaming, runMethod, withWorkspaceId } from './methods.ts'
 import { writeRest } from './rest.ts'
 import { type TaskStream, writeStream } from './streams.ts'
 
@@ -89,7 +89,7 @@ async function writeRpc(exchange: HttpExchange, workspaceId: string, options: A2
     rpc = withReadableParams(rpc)
     const given = { rpc, method, workspaceId, identity, exchange, bytes: bytes.length }
     const call = isWorkspaceId(workspaceId) ? given : await withWorkspaceId(given, options)
-    const served = await admitCall(call, options)
+    const served = await authorizeCall(call, options)
     isDenied = false
     const result = await runMethod(served, call, options)
     if (isLarge) await letOthersRun()

@@ -37,7 +37,7 @@ import { openStream, type TaskStream } from './streams.ts'
 /** Checks access and runs the method. A binding that must tell a denial from a failed method calls the two parts. */
 export async function callMethod(given: A2aCall, context: A2aContext): Promise<A2aResult> {
   const call = isWorkspaceId(given.workspaceId) ? given : await withWorkspaceId(given, context)
-  return runMethod(await admitCall(call, context), call, context)
+  return runMethod(await authorizeCall(call, context), call, context)
 }
 
 /** The call with the id of its workspace, where the URL has the name. */
@@ -46,7 +46,7 @@ export async function withWorkspaceId(call: A2aCall, context: A2aContext): Promi
 }
 
 /** The method, if the caller may call it on this workspace. Throws `forbidden` with the reason. */
-export async function admitCall(call: A2aCall, context: A2aContext): Promise<ServedMethod> {
+export async function authorizeCall(call: A2aCall, context: A2aContext): Promise<ServedMethod> {
   const served = SERVED_METHODS.get(call.method.name1_0)
   if (served === undefined) throw new MoleculeError('unsupported_operation', `${call.rpc.method} is not served here`)
   requireAccess(call.identity, served.action)
@@ -54,7 +54,7 @@ export async function admitCall(call: A2aCall, context: A2aContext): Promise<Ser
   return served
 }
 
-/** `served` comes from `admitCall` for the same call. */
+/** `served` comes from `authorizeCall` for the same call. */
 export async function runMethod(served: ServedMethod, call: A2aCall, context: A2aContext): Promise<A2aResult> {
   if ('run' in served) return { value: await served.run(call, context) }
   context.waitingCalls.countStream(call.exchange.response, call.identity)

@@ -1,7 +1,7 @@
 /**
  * The web page, and the login of a browser. The policy of the page allows no inline script and no request to another host.
  * The name of each asset contains a hash of its content, so browsers keep assets for ever; `index.html` is never kept. A
- * login exchanges a single-use code for a session cookie. The code is in the fragment of the link, which browsers do not
+ * login exchanges a single-use code for a log-in cookie. The code is in the fragment of the link, which browsers do not
  * send, and is exchanged by POST, so it is in no log and no Referer. The cookie is HttpOnly: no script can steal it.
  */
 import type { Context } from 'hono'
@@ -40,9 +40,9 @@ export const browserRoutes = [
     const { incoming } = context.env
     // Prevents that another page logs a browser in. A program sends no Origin; a browser always does.
     if (incoming.headers.origin !== undefined) auth.requireSameOrigin(incoming)
-    const session = await tokens.exchangeLoginCode(body.code)
-    if (session === undefined) throw new MoleculeError('unauthenticated', LINK_SPENT)
-    const cookie = `${auth.cookieName}=${session.secret}; Max-Age=${session.maxAgeSeconds}`
+    const login = await tokens.exchangeLoginCode(body.code)
+    if (login === undefined) throw new MoleculeError('unauthenticated', LINK_SPENT)
+    const cookie = `${auth.cookieName}=${login.secret}; Max-Age=${login.maxAgeSeconds}`
     setCookie(context, addresses.isHttps(incoming) ? `${cookie}; Secure` : cookie)
   }),
   serve(createLoginLink, ({ context, body }, { tokens, addresses }) => ({
@@ -50,10 +50,10 @@ export const browserRoutes = [
     expires_in: LOGIN_CODE_MS / 1000,
   })),
   serve(logOut, async ({ context }, { tokens, auth }) => {
-    const secret = auth.sessionSecret(context.env.incoming)
+    const secret = auth.loginSecret(context.env.incoming)
     if (secret !== undefined) {
       auth.requireSameOrigin(context.env.incoming)
-      await tokens.revokeBrowserSession(secret)
+      await tokens.revokeBrowserLogin(secret)
     }
     setCookie(context, `${auth.cookieName}=; Max-Age=0`)
   }),

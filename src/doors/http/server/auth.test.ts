@@ -161,7 +161,7 @@ test('PL-12 the secret is that of the header, else that of the cookie of this po
     message: 'this request needs a token',
   })
   const oneLetter = createHttpAuth({ ...setUpOptions(), port: 1 })
-  assert.equal(oneLetter.sessionSecret({ headers: { cookie: 'molecule_session_1=s' } }), 's')
+  assert.equal(oneLetter.loginSecret({ headers: { cookie: 'molecule_session_1=s' } }), 's')
 })
 
 function setUpOptions() {

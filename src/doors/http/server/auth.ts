@@ -1,5 +1,5 @@
 /**
- * Identifies the caller. A bearer token or the browser's session cookie becomes an Identity through `Tokens`; nothing else
+ * Identifies the caller. A bearer token or the log-in cookie of a browser becomes an Identity through `Tokens`; nothing else
  * in a request identifies the caller. Closed by default, on loopback too. What a role may do is in `api/who-may.ts`,
  * which workspaces a token may act on is in `reach.ts`.
  */
@@ -32,8 +32,8 @@ export interface HttpAuth {
   ): () => OpenBody
   /** Counts the bytes of a whole request against the rate limit of its token, before they are parsed. */
   countBytes(identity: Identity, bytes: number): void
-  /** The session secret in the cookie, unverified. */
-  sessionSecret(request: AuthRequest): string | undefined
+  /** The secret in the log-in cookie, unverified. */
+  loginSecret(request: AuthRequest): string | undefined
   /**
    * Prevents requests by another page with the user's cookie. A browser adds the cookie to any page's requests, also to
    * those of a local program on another port, which SameSite counts as the same site. The Origin tells them apart.
@@ -59,7 +59,7 @@ export interface HttpAuthOptions {
 export function createHttpAuth(options: HttpAuthOptions): HttpAuth {
   const { tokens, port, addresses, rateLimit, byteLimit, wrongTokenLimit, openBodies = createOpenBodies() } = options
   const cookieName = `molecule_session_${port}`
-  const sessionSecret = (request: AuthRequest) => readCookie(request.headers.cookie, cookieName)
+  const loginSecret = (request: AuthRequest) => readCookie(request.headers.cookie, cookieName)
   const countBytes: HttpAuth['countBytes'] = ({ role, tokenId }, bytes) => {
     if (role !== 'admin') byteLimit.count(tokenId, bytes)
   }
@@ -70,7 +70,7 @@ export function createHttpAuth(options: HttpAuthOptions): HttpAuth {
   }
   return {
     cookieName,
-    sessionSecret,
+    loginSecret,
     countBytes,
     requireSameOrigin,
     requireOwnPage(request) {
@@ -88,7 +88,7 @@ export function createHttpAuth(options: HttpAuthOptions): HttpAuth {
         return { add, close: body.close }
       },
     async identify(request, { counted } = { counted: true }) {
-      const secret = secretOf(request, { sessionSecret, requireSameOrigin })
+      const secret = secretOf(request, { loginSecret, requireSameOrigin })
       const identity = await wrongTokenLimit.verify(secret, callerAddress(request), tokens.verify)
       // Looked up only after the limit of wrong tokens: it costs a query.
       if (identity === undefined) throw unauthenticated(refusedText(await tokens.whyRefused(secret)))
@@ -102,11 +102,11 @@ export function createHttpAuth(options: HttpAuthOptions): HttpAuth {
 /** The secret of a request: the bearer token, else the cookie, which is accepted only from the platform's own page. */
 function secretOf(
   request: AuthRequest,
-  { sessionSecret, requireSameOrigin }: Pick<HttpAuth, 'sessionSecret' | 'requireSameOrigin'>,
+  { loginSecret, requireSameOrigin }: Pick<HttpAuth, 'loginSecret' | 'requireSameOrigin'>,
 ): string {
   const { authorization } = request.headers
   if (authorization !== undefined) return bearer(authorization)
-  const secret = sessionSecret(request)
+  const secret = loginSecret(request)
   if (secret === undefined) throw unauthenticated('this request needs a token')
   requireSameOrigin(request)
   return secret
