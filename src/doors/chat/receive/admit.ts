@@ -124,8 +124,8 @@ async function toParts({ text, files }: IncomingMessage, context: SessionContext
     const type = file.mediaType === undefined ? {} : { mediaType: file.mediaType }
     attached.push({ raw: Buffer.from(content).toString('base64'), filename: file.name, ...type })
   }
-  const said: Part[] = text.trim() === '' && attached.length > 0 ? [] : [{ text }]
-  return [...said, ...attached]
+  const typed: Part[] = text.trim() === '' && attached.length > 0 ? [] : [{ text }]
+  return [...typed, ...attached]
 }
 
 const DOWNLOAD_TRIES = 3
