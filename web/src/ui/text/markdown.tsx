@@ -102,7 +102,7 @@ function MarkdownBlock({ token, isStreaming }: BlockProps): ReactNode {
     case 'hr':
       return <hr className="my-4 border-line" />
     case 'text':
-      return <>{'tokens' in token ? inline(token.tokens) : lines(token['text'])}</>
+      return <>{'tokens' in token ? inline(token.tokens) : lines(token.raw)}</>
     case 'checkbox':
       return <Checkbox isChecked={token['checked'] === true} />
     default:
@@ -189,7 +189,7 @@ function Table({ table }: { readonly table: Tokens.Table }) {
 const inline = (tokens: readonly Token[] | undefined): ReactNode =>
   tokens?.map((token, index) => <Fragment key={`${index}-${token.type}`}>{inlineToken(token)}</Fragment>)
 
-/** A text keeps its lines, as its writer sees them. */
+/** A text keeps its lines, as its writer sees them. The parser has read some entities in `text`, and none in `raw`. */
 function lines(text: string): ReactNode {
   const [first = '', ...rest] = text.split('\n')
   if (rest.length === 0) return decodeEntities(first)
@@ -209,7 +209,7 @@ const LINE_BREAK = /^<br ?\/?>$/i
 function inlineToken(token: Token): ReactNode {
   switch (token.type) {
     case 'text':
-      return 'tokens' in token && token.tokens ? inline(token.tokens) : lines(token['text'])
+      return 'tokens' in token && token.tokens ? inline(token.tokens) : lines(token.raw)
     case 'escape':
       return token['text']
     case 'strong':
