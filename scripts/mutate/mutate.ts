@@ -70,7 +70,7 @@ const BASELINE_TRIES = 2
 /** After this time of passed tests only the contract suites below still run: a mutant that they miss too survives. */
 const TESTS_MS_MAX = 60_000
 /** They prove the seams. Their files are long, so the short end-to-end tests come before them and use up the time. */
-const CONTRACTS = /^test\/contracts\/(?:a2a|mcp|sqlite|inbox-model-sqlite)\.test\.ts$/
+const CONTRACTS = /^test\/contracts\/(?:backends\/(?:a2a|mcp)|sqlite|inbox-model-sqlite)\.test\.ts$/
 
 /** Runs the tests on each mutant. A test file that fails on the unchanged source is no proof: it is named and left out. */
 export async function runMutants(options: MutationOptions): Promise<Verdict[]> {

@@ -1,7 +1,7 @@
 /**
  * AG-19: the failures of an agent's model provider, and for each what the user sees and whether the message is tried
- * again. The tests run it on recorded outputs (test/contracts/agent-failures.test.ts), `npm run test:agents` on the real
- * CLIs. The page docs/backends/README.md shows it to users.
+ * again. The tests run it on recorded outputs (test/contracts/backends/agent-failures.test.ts), `npm run test:agents`
+ * on the real CLIs. The page docs/backends/README.md shows it to users.
  */
 import { PROVIDER_FAILURES } from '../fakes/agents/provider-failures.ts'
 

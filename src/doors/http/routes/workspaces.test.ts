@@ -307,3 +307,23 @@ test('TW-9 stop-all stops the busy workspaces first; one that fails is named, an
   })
   assert.deepEqual(order, ['ws_busy', 'ws_gone', 'ws_broken', 'ws_idle'])
 })
+
+test('PL-9 PL-2 the texts and numbers of a workspace are accepted up to their limits', async (t) => {
+  const opened = await openDoor(t)
+  const statusOf = async (fields: object) => (await create(opened, { name: 'n', runtime: 'mock', ...fields })).status
+  const edges: readonly (readonly [string, object, object])[] = [
+    ['name', { name: 'n'.repeat(100) }, { name: 'n'.repeat(101) }],
+    ['role', { role: 'r'.repeat(2000) }, { role: 'r'.repeat(2001) }],
+    ['model', { model: 'm'.repeat(200) }, { model: 'm'.repeat(201) }],
+    ['max_attempts', { max_attempts: 100 }, { max_attempts: 101 }],
+    ['max_concurrent_tasks', { max_concurrent_tasks: 1000 }, { max_concurrent_tasks: 1001 }],
+    ['tier', { tier: 2 }, { tier: 1 }],
+  ]
+  for (const [field, accepted, refused] of edges)
+    assert.deepEqual([await statusOf(accepted), await statusOf(refused)], [201, 400], field)
+})
+
+test('AG-17 a secret in the settings is shown as [hidden]', async (t) => {
+  const { json } = await create(await openDoor(t), { name: 'n', runtime_config: { api_key: 'secret', max_tokens: 5 } })
+  assert.deepEqual(json.runtime_config, { api_key: '[hidden]', max_tokens: 5 })
+})

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import { after } from 'node:test'
-import { mcp } from '../../src/backends/mcp/mcp.ts'
-import { startMcpServer } from '../fakes/mcp/http-server.ts'
+import { mcp } from '../../../src/backends/mcp/mcp.ts'
+import { startMcpServer } from '../../fakes/mcp/http-server.ts'
 import { backendContract } from './backend-contract.ts'
 
-const program = join(import.meta.dirname, '..', 'fakes', 'mcp', 'stdio-server.ts')
+const program = join(import.meta.dirname, '..', '..', 'fakes', 'mcp', 'stdio-server.ts')
 const command = `exec '${process.execPath}' '${program}'`
 const called = (tool: string) => ({ command, tool })
 

@@ -1,5 +1,5 @@
-import { hermes } from '../../src/backends/hermes/hermes.ts'
-import { createFakeAgents } from '../fakes/agents/fake-program.ts'
+import { hermes } from '../../../src/backends/hermes/hermes.ts'
+import { createFakeAgents } from '../../fakes/agents/fake-program.ts'
 import { backendContract } from './backend-contract.ts'
 
 const fake = createFakeAgents()

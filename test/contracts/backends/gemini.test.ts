@@ -1,5 +1,5 @@
-import { gemini } from '../../src/backends/gemini/gemini.ts'
-import { createFakeAgents } from '../fakes/agents/fake-program.ts'
+import { gemini } from '../../../src/backends/gemini/gemini.ts'
+import { createFakeAgents } from '../../fakes/agents/fake-program.ts'
 import { backendContract } from './backend-contract.ts'
 
 const fake = createFakeAgents()

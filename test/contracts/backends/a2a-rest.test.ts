@@ -1,12 +1,12 @@
 import { after } from 'node:test'
-import { a2a } from '../../src/backends/a2a/a2a.ts'
-import { startRemoteAgent } from '../fakes/remote-agent/start.ts'
+import { a2a } from '../../../src/backends/a2a/a2a.ts'
+import { startRemoteAgent } from '../../fakes/remote-agent/start.ts'
 import { backendContract } from './backend-contract.ts'
 
-const agent = await startRemoteAgent('0.3')
+const agent = await startRemoteAgent('rest')
 after(() => agent.stop())
 
-backendContract('BK-9 BK-4 AG-11 a2a-v03', {
+backendContract('BK-9 BK-4 AG-11 a2a over REST', {
   definition: a2a,
   echo: { url: agent.url },
   streaming: { url: agent.url },

@@ -1,6 +1,6 @@
 import { after } from 'node:test'
-import { openai } from '../../src/backends/openai/openai.ts'
-import { startChatEndpoint } from '../fakes/chat-endpoint.ts'
+import { openai } from '../../../src/backends/openai/openai.ts'
+import { startChatEndpoint } from '../../fakes/chat-endpoint.ts'
 import { backendContract } from './backend-contract.ts'
 
 const endpoint = await startChatEndpoint()

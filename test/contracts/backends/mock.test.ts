@@ -1,4 +1,4 @@
-import { mock } from '../../src/backends/mock/mock.ts'
+import { mock } from '../../../src/backends/mock/mock.ts'
 import { backendContract } from './backend-contract.ts'
 
 backendContract('BK-9 BK-4 mock', {

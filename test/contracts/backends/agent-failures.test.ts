@@ -5,30 +5,30 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { endOf, failureOfRun } from '../../src/backends/claude-code/outcome.ts'
-import { parseLine, parseResult } from '../../src/backends/claude-code/parse.ts'
+import { endOf, failureOfRun } from '../../../src/backends/claude-code/outcome.ts'
+import { parseLine, parseResult } from '../../../src/backends/claude-code/parse.ts'
 import {
   failedEnd,
   NETWORK_WAITS_MAX,
   networkAway,
   requestError,
   waitsForNetwork,
-} from '../../src/backends/codex/outcome.ts'
-import { createExecParser, messageOf } from '../../src/backends/codex/parse.ts'
-import type { AcpAgent, SessionListener } from '../../src/backends/engine/acp/acp-agent.ts'
-import { type AcpErrorMeanings, resumeError } from '../../src/backends/engine/acp/acp-errors.ts'
-import { runPrompt } from '../../src/backends/engine/acp/run-prompt.ts'
-import type { AgentOutputParser, AgentOutputParserOptions } from '../../src/backends/engine/cli/one-shot-agent.ts'
-import { RpcError } from '../../src/backends/engine/json-rpc.ts'
-import type { EndEvent, TurnStream } from '../../src/backends/engine/turn-engine.ts'
-import { SENTENCES as GEMINI_SENTENCES } from '../../src/backends/gemini/outcome.ts'
-import { createGeminiParser } from '../../src/backends/gemini/parse.ts'
-import { OPENCODE_ERRORS } from '../../src/backends/opencode/opencode.ts'
-import { createOpencodeParser, failedCallIn } from '../../src/backends/opencode/parse.ts'
-import { failureSentence } from '../../src/runtime/failure-sentence.ts'
-import { type AgentFailure, expectedResult, FAILURES, type FailingCli, type Mode } from '../agents/failure-table.ts'
-import { readSample } from '../fakes/agents/fake-agent.ts'
-import { exited, makeParserOptions } from '../fakes/agents/line-parsers.ts'
+} from '../../../src/backends/codex/outcome.ts'
+import { createExecParser, messageOf } from '../../../src/backends/codex/parse.ts'
+import type { AcpAgent, SessionListener } from '../../../src/backends/engine/acp/acp-agent.ts'
+import { type AcpErrorMeanings, resumeError } from '../../../src/backends/engine/acp/acp-errors.ts'
+import { runPrompt } from '../../../src/backends/engine/acp/run-prompt.ts'
+import type { AgentOutputParser, AgentOutputParserOptions } from '../../../src/backends/engine/cli/one-shot-agent.ts'
+import { RpcError } from '../../../src/backends/engine/json-rpc.ts'
+import type { EndEvent, TurnStream } from '../../../src/backends/engine/turn-engine.ts'
+import { SENTENCES as GEMINI_SENTENCES } from '../../../src/backends/gemini/outcome.ts'
+import { createGeminiParser } from '../../../src/backends/gemini/parse.ts'
+import { OPENCODE_ERRORS } from '../../../src/backends/opencode/opencode.ts'
+import { createOpencodeParser, failedCallIn } from '../../../src/backends/opencode/parse.ts'
+import { failureSentence } from '../../../src/runtime/failure-sentence.ts'
+import { type AgentFailure, expectedResult, FAILURES, type FailingCli, type Mode } from '../../agents/failure-table.ts'
+import { readSample } from '../../fakes/agents/fake-agent.ts'
+import { exited, makeParserOptions } from '../../fakes/agents/line-parsers.ts'
 
 /** What a CLI printed. */
 interface Recording {
@@ -183,7 +183,7 @@ test('AG-19 every failure of the table is recorded, and every recording is in th
 })
 
 test('AG-19 the page of the backends shows the table', () => {
-  const page = readFileSync(new URL('../../docs/backends/README.md', import.meta.url), 'utf8')
+  const page = readFileSync(new URL('../../../docs/backends/README.md', import.meta.url), 'utf8')
   const rows = page.matchAll(/^\| ([a-z ]+?) +\| `(\w+)` +\| (\w+)/gm)
   const shown = new Map(Array.from(rows, ([, failure, category, again]) => [failure, [category, again !== 'no']]))
   for (const failure of FAILURES) {

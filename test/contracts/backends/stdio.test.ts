@@ -1,8 +1,8 @@
 import { join } from 'node:path'
-import { stdio } from '../../src/backends/stdio/stdio.ts'
+import { stdio } from '../../../src/backends/stdio/stdio.ts'
 import { backendContract } from './backend-contract.ts'
 
-const program = join(import.meta.dirname, '..', 'fakes', 'line-program.ts')
+const program = join(import.meta.dirname, '..', '..', 'fakes', 'line-program.ts')
 const as = (behaviour: string) => ({ cmd: `exec '${process.execPath}' '${program}' ${behaviour}` })
 
 backendContract('BK-9 BK-4 AG-8 stdio', {

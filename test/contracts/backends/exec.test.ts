@@ -1,4 +1,4 @@
-import { exec } from '../../src/backends/exec/exec.ts'
+import { exec } from '../../../src/backends/exec/exec.ts'
 import { backendContract } from './backend-contract.ts'
 
 backendContract('BK-9 BK-4 exec', {

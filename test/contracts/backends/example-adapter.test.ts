@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { backend } from '../../docs/backends/example-adapter/parrot.ts'
+import { backend } from '../../../docs/backends/example-adapter/parrot.ts'
 import { backendContract } from './backend-contract.ts'
 
 backendContract('BK-9 RT-10 the example of an adapter', {

@@ -1,6 +1,6 @@
 import { after } from 'node:test'
-import { openclaw } from '../../src/backends/openclaw/openclaw.ts'
-import { createFakeAgents, startFakeGateway } from '../fakes/agents/fake-program.ts'
+import { openclaw } from '../../../src/backends/openclaw/openclaw.ts'
+import { createFakeAgents, startFakeGateway } from '../../fakes/agents/fake-program.ts'
 import { backendContract } from './backend-contract.ts'
 
 const fake = createFakeAgents()

@@ -1,5 +1,5 @@
-import { opencode } from '../../src/backends/opencode/opencode.ts'
-import { createFakeAgents } from '../fakes/agents/fake-program.ts'
+import { opencode } from '../../../src/backends/opencode/opencode.ts'
+import { createFakeAgents } from '../../fakes/agents/fake-program.ts'
 import { backendContract } from './backend-contract.ts'
 
 const fake = createFakeAgents()

@@ -1,5 +1,5 @@
-import { acp } from '../../src/backends/acp/acp.ts'
-import { createFakeAgents } from '../fakes/agents/fake-program.ts'
+import { acp } from '../../../src/backends/acp/acp.ts'
+import { createFakeAgents } from '../../fakes/agents/fake-program.ts'
 import { backendContract } from './backend-contract.ts'
 
 const fake = createFakeAgents()
