@@ -78,8 +78,8 @@ test('TW-4 a failed delegation begins with [A2A_ERROR] and names three things to
   await fakePlatform.workspaces.create({ name: 'twin' })
   await fakePlatform.workspaces.create({ name: 'twin' })
   for (const [argv, reason] of [
-    [['delegate', 'echo', 'fail'], /ended failed/],
-    [['delegate', 'echo', 'ask'], /ended input required/],
+    [['delegate', 'echo', 'fail'], /the task failed/],
+    [['delegate', 'echo', 'ask'], /the agent asks/],
     [['delegate', 'nobody', 'x'], /no workspace called "nobody"/],
     [['delegate', 'twin', 'x'], /2 workspaces are called "twin"; use an id: ws_9\d+1, ws_9\d+2/],
     [['delegate', 'echo', 'defect'], /the log has it under this id/],

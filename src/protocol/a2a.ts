@@ -106,6 +106,20 @@ const FINAL_STATES: ReadonlySet<TaskState> = new Set([
 export const taskStateText = (state: string): string =>
   state.replace('TASK_STATE_', '').toLowerCase().replaceAll('_', ' ')
 
+const END_TEXTS: Partial<Readonly<Record<TaskState, string>>> = {
+  TASK_STATE_FAILED: 'the task failed',
+  TASK_STATE_CANCELED: 'the task was cancelled',
+  TASK_STATE_REJECTED: 'the task was rejected',
+  TASK_STATE_INPUT_REQUIRED: 'the agent asks',
+  TASK_STATE_AUTH_REQUIRED: 'the agent needs a permission or a log-in',
+}
+
+/** Why a task gave no answer: `the task failed: the agent's program is missing`. */
+export function taskEndText(state: TaskState, reason: string): string {
+  const end = END_TEXTS[state] ?? `the task is ${taskStateText(state)}`
+  return reason === '' ? end : `${end}: ${reason}`
+}
+
 /** A task in a final state never changes again. */
 export const isFinal = (state: TaskState): boolean => FINAL_STATES.has(state)
 

@@ -211,9 +211,9 @@ describe('molecule chat', () => {
     assert.deepEqual([piped.code, piped.out], [0, 'which colour?\nyou said blue\n'])
     const login = await runCommand(['agent', 'send', 'questioner', 'login'], { env: home() })
     assert.deepEqual([login.code, login.out], [1, ''])
-    assert.match(login.err, /error: the task ended auth required: log in at /)
+    assert.match(login.err, /error: the agent needs a permission or a log-in: log in at /)
     const asked = await runCommand(['agent', 'send', 'questioner', 'ask'], { env: home() })
-    const context = /input required: which colour\?; answer with ".*chat questioner --context (\S+)"/.exec(
+    const context = /the agent asks: which colour\?; answer with ".*chat questioner --context (\S+)"/.exec(
       asked.err,
     )?.[1]
     const answered = await runCommand(['chat', 'questioner', '--context', context ?? ''], {

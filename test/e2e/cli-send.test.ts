@@ -132,7 +132,13 @@ describe('molecule agent send and molecule task', () => {
     await succeed('task', 'cancel', ...open.map((task: { id: string }) => task.id))
     const { code, err } = await piped.ended()
     assert.equal(code, 1)
-    assert.match(err, /paused\nerror: the task ended canceled/)
+    assert.match(err, /paused\nerror: the task was cancelled; "/)
+  })
+
+  test('CL-2 RT-7 send shows the sentence of a failure that is tried again, without the words of the program', async (t) => {
+    await platform.exec('echo own words >&2; exit 3', { name: 'flaky' })
+    const sending = startCommand(t, ['agent', 'send', 'flaky', 'x'], { env: { MOLECULE_HOME: platform.dataDir } })
+    await sending.waitForErrors(/\nflaky: attempt 2 of 4 in 5 s: .* ended with exit code 3 \(exit_3, err_\w+\)\n/)
   })
 
   test('CL-2 RE-1 send follows its task through a restart of the platform, and names it when it gives up', async (t) => {
@@ -228,6 +234,8 @@ describe('molecule agent send and molecule task', () => {
     assert.equal((await succeed('task', 'list', 'listed', '--state', 'failed')).out, 'There are no such tasks.\n')
     await platform.send(await platform.exec('echo own words >&2; exit 3', { name: 'broken', max_attempts: 1 }), 'go')
     const failed = (await succeed('task', 'list', 'broken')).out
+    const failedId = failed.split('\n')[1]?.split(' ', 1)[0] ?? ''
+    assert.match((await succeed('task', 'show', failedId)).out, /state +failed: .*\n?.*own words/)
     assert.match(
       failed,
       /broken +failed: the agent's program ended with exit code 3 \(exit_3, err_\w+\) +\S+ s ago +go\n$/,

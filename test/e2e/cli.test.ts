@@ -70,7 +70,7 @@ describe('the commands of molecule', () => {
     const { code, out, err } = await molecule(['agent', 'send', 'failing', 'x'])
     assert.deepEqual([code, out], [1, ''])
     const sentence = err.replace('waiting for failing\n', '')
-    assert.match(sentence, /^error: the task ended failed: .*molecule explain \w+" shows more\n$/s)
+    assert.match(sentence, /^error: the task failed: .*molecule explain \w+" shows more\n$/s)
     const id = /molecule explain (\w+)/.exec(sentence)?.[1] ?? ''
     const story = await succeed('explain', id)
     assert.match(story, /admitted from person "admin" through http\n/)

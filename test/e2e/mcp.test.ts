@@ -143,7 +143,7 @@ for (const transport of ['http', 'stdio'] as const) {
     assert.match(await refused(stranger), /may talk to its parent, its children and its siblings/)
     assert.match(await refused(reader), /is none of them/)
     assert.match(await refused('stranger'), /you have no peer called "stranger"/)
-    assert.match(await refused('broken'), /the task ended failed/)
+    assert.match(await refused('broken'), /the task failed: /)
     assert.match(await refused(asker), /cannot talk to itself/)
   })
 }

@@ -23,6 +23,9 @@ export function workspaceSentence(workspace: {
   return reason === '' ? `${name} ${verb}` : `${name} ${verb}: ${reason.replace(/\.$/, '')}`
 }
 
+/** The sentence of a failure; the lines below it are the program's own words. */
+export const firstLine = (text: string): string => text.split('\n', 1)[0] ?? ''
+
 /** The text of the artifacts; without any, the text of the status. */
 export function replyText(task: Task): string {
   const artifacts = (task.artifacts ?? []).map(partsText).filter((text) => text !== '')

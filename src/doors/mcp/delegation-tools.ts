@@ -9,7 +9,7 @@ import { withRetries } from '../../client/retry.ts'
 import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
 import type { Admitted, Letter } from '../../inbox/reception.ts'
-import { isFinal, isInterrupted, type Task } from '../../protocol/a2a.ts'
+import { isFinal, isInterrupted, type Task, taskEndText } from '../../protocol/a2a.ts'
 import { COST_USD_MAX, withBudget } from '../../protocol/delegation.ts'
 import { DELEGATION_ERROR_PREFIX, delegationFailureText } from '../../protocol/delegation-failure.ts'
 import { envelopeOf } from '../../protocol/envelope.ts'
@@ -131,8 +131,7 @@ async function delegateAndWait(input: DelegateInput, call: ToolCall): Promise<To
     const how = `Answer with delegate_task, the same workspace_id and task_id "${id}".`
     return { text: `${workspace} asks before it goes on:\n${firstPage(task)}\n\n${how}` }
   }
-  if (isFinal(status.state))
-    return failureResult(workspace, `the task ended ${stateName(task)}: ${firstPage(task)}`, id)
+  if (isFinal(status.state)) return failureResult(workspace, taskEndText(status.state, firstPage(task)), id)
   const reason = statusText(task) || 'the call was interrupted'
   return failureResult(workspace, `${reason}; check_task_status shows its result later`, id)
 }

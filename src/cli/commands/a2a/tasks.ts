@@ -8,7 +8,7 @@ import { withRetries } from '../../../client/retry.ts'
 import { type Clock, systemClock } from '../../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import { ulid } from '../../../ids.ts'
-import { type Message, taskStateText } from '../../../protocol/a2a.ts'
+import { type Message, taskEndText, taskStateText } from '../../../protocol/a2a.ts'
 import { withBudget } from '../../../protocol/delegation.ts'
 import { delegationFailureSentence, type FailedDelegation } from '../../../protocol/delegation-failure.ts'
 import { traceFromVariables } from '../../../protocol/trace-context.ts'
@@ -52,8 +52,7 @@ export async function delegate(
   if (!wait) return terminal.out(`${task.id}\n`)
   const { state } = task.status
   if (state !== 'TASK_STATE_COMPLETED') {
-    const reason = `the task ended ${taskStateText(state)}: ${replyText(task)}`
-    throw delegationFailure({ workspace, reason, taskId: task.id })
+    throw delegationFailure({ workspace, reason: taskEndText(state, replyText(task)), taskId: task.id })
   }
   terminal.out(`${replyText(task)}\n`)
 }

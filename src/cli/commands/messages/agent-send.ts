@@ -10,7 +10,7 @@ import { formatWait } from '../../../duration.ts'
 import { MoleculeError } from '../../../errors.ts'
 import { ulid } from '../../../ids.ts'
 import { withoutControls } from '../../../printable.ts'
-import { isFinal, type Message, type Task, taskStateText } from '../../../protocol/a2a.ts'
+import { isFinal, type Message, type Task, taskEndText } from '../../../protocol/a2a.ts'
 import { withBudget } from '../../../protocol/delegation.ts'
 import type { CommandContext } from '../../command-context.ts'
 import { EXIT_INTERRUPTED, ExitError } from '../../exit-codes.ts'
@@ -26,7 +26,7 @@ import {
 } from '../../platform/send-and-wait.ts'
 import { shellQuoted } from '../../terminal/own-command.ts'
 import { type Progress, withProgress } from '../../terminal/progress.ts'
-import { noticeText, partsText, replyText } from '../../terminal/task-text.ts'
+import { firstLine, noticeText, partsText, replyText } from '../../terminal/task-text.ts'
 
 export interface AgentSendOptions {
   /** Id or name. */
@@ -177,7 +177,7 @@ function createWaitReports(
       const reason = partsText(status.message)
       if (status.state === 'TASK_STATE_AUTH_REQUIRED') {
         report(`${workspace} is ${reason}; answer with "${command} pending"`)
-      } else if (reason !== '') report(`${workspace}: ${reason}`)
+      } else if (reason !== '') report(`${workspace}: ${firstLine(reason)}`)
       else if (isReported) progress.update(`${workspace} works`)
     },
     onOutage(error) {
@@ -205,7 +205,7 @@ async function showEnd(context: CommandContext, task: Task, options: AgentSendOp
   const advice = isFinal(task.status.state)
     ? `"molecule explain ${task.id}" shows more`
     : `answer with "molecule chat ${shellQuoted(workspace)} --context ${shellQuoted(task.contextId)}"`
-  throw new MoleculeError('agent_failed', `the task ended ${taskStateText(task.status.state)}: ${text}; ${advice}`)
+  throw new MoleculeError('agent_failed', `${taskEndText(task.status.state, text)}; ${advice}`)
 }
 
 /** Says where each file went, on stderr. */

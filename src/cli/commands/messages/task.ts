@@ -13,7 +13,7 @@ import { answerFilesOf, SAVE_FOLDER } from '../../files/save-files.ts'
 import { resolveWorkspaceId } from '../../platform/platform-access.ts'
 import { formatSeconds } from '../../terminal/human-time.ts'
 import { type Column, formatBytes, renderFields } from '../../terminal/output.ts'
-import { partsText, replyText } from '../../terminal/task-text.ts'
+import { firstLine, partsText, replyText } from '../../terminal/task-text.ts'
 
 const TASKS_DEFAULT = 20
 const TASKS_MAX = 100
@@ -65,17 +65,19 @@ interface TaskLine {
 const COLUMNS: readonly Column<TaskLine>[] = [
   { title: 'id', of: ({ id }) => id, isWhole: true },
   { title: 'workspace', of: ({ workspace }) => workspace },
-  { title: 'state', of: ({ state, reason }) => stateText(state, reason) },
+  { title: 'state', of: (line) => stateText(line.state, listedReason(line)) },
   { title: 'changed', of: ({ changed_at: at }) => `${formatSeconds((Date.now() - Date.parse(at)) / 1000)} ago` },
   { title: 'text', of: ({ text }) => text },
 ]
 
 /** `failed: the agent's program is missing`. Why a task waits says already that it does. */
 function stateText(state: string, reason = ''): string {
-  if (reason === '' || reason.startsWith('waiting')) return reason || state
-  // The lines below are the program's own words: "task show" has them.
-  return `${state}: ${reason.split('\n', 1)[0]}`
+  return reason === '' || reason.startsWith('waiting') ? reason || state : `${state}: ${reason}`
 }
+
+/** A question is shown whole; of a failure the sentence, because "task show" has the program's own words below it. */
+const listedReason = ({ state, reason = '' }: TaskLine): string =>
+  state.endsWith(' required') ? reason : firstLine(reason)
 
 async function list(
   { platform, show, table }: CommandContext,
