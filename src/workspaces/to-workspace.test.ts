@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { toNumberedWorkspace, toWorkspace, type WorkspaceRow } from './to-workspace.ts'
+import { toWorkspace, type WorkspaceRow } from './to-workspace.ts'
 
 const NOW_MS = 1_000_000_000
 const SETTINGS = { tier: 2, maxConcurrentTasks: 1, maxAttempts: 4, workingDir: '/w', runtimeConfig: {} }
@@ -20,7 +20,6 @@ const IDLE: WorkspaceRow = {
   waiting: 3,
   turns: 0,
   since: null,
-  seq: 7,
   working_on: null,
   heard_at: null,
   signed_off_at: null,
@@ -53,7 +52,6 @@ test('PL-4 an idle workspace has its settings, its counters and no further field
     running: 0,
   }
   assert.deepEqual(toWorkspace(IDLE), workspace)
-  assert.deepEqual(toNumberedWorkspace(IDLE), { workspace, seq: 7, nowMs: NOW_MS })
 })
 
 test('PL-4 the status follows the stored state of the row', () => {

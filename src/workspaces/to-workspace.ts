@@ -4,7 +4,6 @@ import { SILENCE_MS_MAX } from '../inbox/offline.ts'
 import { restoreEnvelope } from '../protocol/envelope.ts'
 import { textOf } from '../protocol/part.ts'
 import { truncate } from '../truncate.ts'
-import type { NumberedWorkspace } from './card-facts.ts'
 import { type HeartbeatReport, presenceOf } from './presence.ts'
 import type { Workspace, WorkspaceLoad, WorkspaceStatus } from './workspace.ts'
 
@@ -45,7 +44,6 @@ export interface WorkspaceRow {
   waiting: number
   turns: number
   since: number | null
-  seq: number
   working_on: string | null
   /** The size of the message, in lists, which leave out a large one. */
   working_bytes?: number | null
@@ -58,12 +56,6 @@ export interface WorkspaceRow {
   login_state: string | null
   now: number
 }
-
-export const toNumberedWorkspace = (row: WorkspaceRow): NumberedWorkspace => ({
-  workspace: toWorkspace(row),
-  seq: row.seq,
-  nowMs: row.now,
-})
 
 export function toWorkspace(row: WorkspaceRow): Workspace & WorkspaceLoad {
   const report = row.report === null ? undefined : (JSON.parse(row.report) as HeartbeatReport)

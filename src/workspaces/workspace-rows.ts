@@ -17,10 +17,9 @@ import {
 } from '../inbox/queue-rows.ts'
 import { withinPage } from '../store/page-budget.ts'
 import { sql, type Transaction } from '../store/store.ts'
-import type { NumberedWorkspace } from './card-facts.ts'
 import type { WorkspaceConfig } from './config/config-file.ts'
 import { PARKED_STATUS } from './presence.ts'
-import { toNumberedWorkspace, toWorkspace, type WorkspaceRow, type WorkspaceSettings } from './to-workspace.ts'
+import { toWorkspace, type WorkspaceRow, type WorkspaceSettings } from './to-workspace.ts'
 import {
   type BackendCheck,
   isExternal,
@@ -268,7 +267,7 @@ const statusOf = (checked: BackendCheck): [WorkspaceStatus, string | null] =>
 /** Matches a turn of the workspace that is running or waiting. */
 const IS_RUNNING = `m.workspace_id = w.id and m.state in ('leased', 'stopping')`
 const SELECT_WORKSPACE = `select w.id, w.name, w.role, w.runtime, w.settings, w.status, w.status_reason, w.login_state,
-  w.created_at, l.hosted, l.paused, l.slots, l.running, l.waiting, l.seq, p.heard_at, p.signed_off_at, p.report, a.asked, now_ms() as now,
+  w.created_at, l.hosted, l.paused, l.slots, l.running, l.waiting, p.heard_at, p.signed_off_at, p.report, a.asked, now_ms() as now,
   (select min(c.ready_at) from conversations c where c.workspace_id = w.id and c.ready_at is not null) as ready_since,
   ${PARKED_STATUS}, (select count(*) from messages m where ${IS_RUNNING}) as turns,
   (select min(coalesce(m.leased_at, m.admitted_at)) from messages m where ${IS_RUNNING}) as since,
@@ -278,12 +277,8 @@ const SELECT_WORKSPACE = `select w.id, w.name, w.role, w.runtime, w.settings, w.
     group by workspace_id) a on a.workspace_id = w.id`
 
 export function* findWorkspace(id: string): Transaction<(Workspace & WorkspaceLoad) | undefined> {
-  return (yield* findNumberedWorkspace(id))?.workspace
-}
-
-export function* findNumberedWorkspace(id: string): Transaction<NumberedWorkspace | undefined> {
   const [row] = yield* sql<WorkspaceRow>(`${SELECT_WORKSPACE} where w.id = $1`, [id])
-  return row === undefined ? undefined : toNumberedWorkspace(row)
+  return row && toWorkspace(row)
 }
 
 /** At most `NAMESAKES_MAX`, the oldest first. A call by id does not come here. */
@@ -340,7 +335,7 @@ const LISTED_ENVELOPE_BYTES_MAX = 16 * 1024
 
 /** For many workspaces: running turns and open asks are looked up once for all of them, not once for each. */
 const selectWorkspaces = (keys: string): string => `select w.id, w.name, w.role, w.runtime, w.settings, w.status,
-    w.status_reason, w.login_state, w.created_at, l.hosted, l.paused, l.slots, l.running, l.waiting, l.seq, p.heard_at, p.signed_off_at,
+    w.status_reason, w.login_state, w.created_at, l.hosted, l.paused, l.slots, l.running, l.waiting, p.heard_at, p.signed_off_at,
     p.report, a.asked, now_ms() as now, coalesce(r.turns, 0) as turns, r.since, octet_length(m.envelope) as working_bytes,
     (select min(c.ready_at) from conversations c where c.workspace_id = w.id and c.ready_at is not null) as ready_since,
     case when octet_length(m.envelope) <= ${LISTED_ENVELOPE_BYTES_MAX} then m.envelope end as working_on, ${PARKED_STATUS}
@@ -379,15 +374,15 @@ export function* listWorkspaceIds({ after = '', limit }: WorkspaceQuery): Transa
   return rows.map((row) => row.workspace_id)
 }
 
-export function* listWorkspacePage({ after = '', limit }: WorkspaceQuery): Transaction<NumberedPage> {
+export function* listWorkspacePage({ after = '', limit }: WorkspaceQuery): Transaction<ReadPage> {
   const rows = yield* sql<WorkspaceRow>(PAGE_OF_WORKSPACES, [after, limit])
   const last = rows.at(-1)?.id
   const [later] = last === undefined ? [] : yield* listWorkspaceIds({ after: last, limit: 1 })
-  return { read: rows.map(toNumberedWorkspace), ...(last !== undefined && later !== undefined && { next: last }) }
+  return { read: rows.map(toWorkspace), ...(last !== undefined && later !== undefined && { next: last }) }
 }
 
 /** A page of workspaces as the rows say it. */
-interface NumberedPage {
-  readonly read: readonly NumberedWorkspace[]
+interface ReadPage {
+  readonly read: readonly (Workspace & WorkspaceLoad)[]
   readonly next?: string
 }

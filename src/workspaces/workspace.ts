@@ -123,26 +123,6 @@ export interface WorkspaceLoad {
   readonly currentSinceMs?: number
   /** How many of its turns wait for a permission. */
   readonly permissionsAsked?: number
-  /** Absent in the answer to a change. */
-  readonly card?: CardFacts
-}
-
-/** What a card shows beside the counters. */
-export interface CardFacts {
-  /** The last answer among its latest tasks. */
-  readonly lastAnsweredAtMs?: number
-  /** Dead letters that no person has handled. */
-  readonly deadLetters: number
-  /** Tasks of people that ask for an answer or a log-in. */
-  readonly questions: number
-  /** Answers that may not have arrived, or could not be sent. */
-  readonly deliveries: number
-  /** Stored replies that were changed on the disk. */
-  readonly damagedReplies: number
-  /** Spent budgets for which messages wait. */
-  readonly budgets: number
-  /** Since midnight UTC. The cost is null where no turn reported one; `unknownTurns` reported none. */
-  readonly today: { readonly turns: number; readonly unknownTurns: number; readonly costUsd: number | null }
 }
 
 /** The input of `PATCH`. Null removes a value. The keys of `runtimeConfig` are merged into the stored ones. */

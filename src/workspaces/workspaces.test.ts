@@ -20,15 +20,6 @@ function openWorkspaces(t: TestContext) {
   return { ...opened, answer, addTemplate, folders }
 }
 
-const NO_FACTS = {
-  deadLetters: 0,
-  questions: 0,
-  deliveries: 0,
-  budgets: 0,
-  damagedReplies: 0,
-  today: { turns: 0, unknownTurns: 0, costUsd: null },
-}
-
 test('PL-2 a workspace of which only the name is given gets the defaults, a folder and a config', async (t) => {
   const { workspaces, homes } = openWorkspaces(t)
   const created = await workspaces.create({ name: 'n' })
@@ -52,7 +43,7 @@ test('PL-2 a workspace of which only the name is given gets the defaults, a fold
     warnings: [],
   })
   assert.equal(readFileSync(homes.configPath(id), 'utf8').includes('runtime: claude-code'), true)
-  assert.deepEqual(await workspaces.get(id), { ...workspace, card: NO_FACTS })
+  assert.deepEqual(await workspaces.get(id), workspace)
   assert.deepEqual(warnings, [])
 })
 

@@ -6,7 +6,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { MoleculeError, toMoleculeError } from '../errors.ts'
 import { isWorkspaceId, workspaceId } from '../ids.ts'
 import type { Store } from '../store/store.ts'
-import { type AddCardFacts, createCardFacts } from './card-facts.ts'
 import {
   type ConfigFileChange,
   changeConfig,
@@ -31,7 +30,6 @@ import {
 import { badConfigAsInvalidRequest, runtimeConfigOf, type WorkspaceConfigs } from './workspace-configs.ts'
 import {
   findIdsByName,
-  findNumberedWorkspace,
   findWorkspace,
   insertWorkspace,
   listWorkspaceIds,
@@ -49,9 +47,7 @@ export interface WorkspacesOptions {
 
 export function createWorkspaces(options: WorkspacesOptions): Workspaces {
   const { store, homes, configs } = options
-  const cardFacts = createCardFacts(store)
-  const addCardFacts: AddCardFacts = async (read) =>
-    (await cardFacts(read)).map((workspace) => withAbsoluteFolder(homes.dataDir, workspace))
+  const shown = (workspace: Workspace & WorkspaceLoad) => withAbsoluteFolder(homes.dataDir, workspace)
   /** A config that is invalid shows in the status of its workspace, so only a store failure is thrown. */
   const refreshQuietly = (id: string) =>
     configs.refresh(id).catch((error) => {
@@ -62,7 +58,7 @@ export function createWorkspaces(options: WorkspacesOptions): Workspaces {
       await refreshQuietly(id)
     }
     const { read, next } = await store.read(() => listWorkspacePage(query))
-    return { workspaces: await addCardFacts(read), ...(next !== undefined && { next }) }
+    return { workspaces: read.map(shown), ...(next !== undefined && { next }) }
   }
   return {
     create: (input) => provisionWorkspace(input, options),
@@ -76,8 +72,8 @@ export function createWorkspaces(options: WorkspacesOptions): Workspaces {
     async get(id) {
       if (!isWorkspaceId(id)) return undefined
       await refreshQuietly(id)
-      const read = await store.read(() => findNumberedWorkspace(id))
-      return read === undefined ? undefined : (await addCardFacts([read]))[0]
+      const found = await store.read(() => findWorkspace(id))
+      return found && shown(found)
     },
     idsNamed: (name) => store.read(() => findIdsByName(name)),
     list,

@@ -52,7 +52,6 @@ function settingsTests(opened: WorkspacesUnderTest): void {
       createdAtMs,
       configHash: _,
       workingDir,
-      card: __,
       ...shown
     } = (await seen(id)) as Awaited<ReturnType<typeof seen>> & {
       configHash: string

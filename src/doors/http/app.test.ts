@@ -47,6 +47,7 @@ function createTestApp() {
     version: '1',
     bridgeContext: { ...fakePlatform.bridgeContext, bridges: bridges.part },
     unready: async () => undefined,
+    readCards: async () => new Map(),
   })
   /** The request as Node would give it to the app; the answer of a refusal is not written. */
   const send = async (path: string, body: string) => {

@@ -12,6 +12,7 @@ import type { DeadLetters } from '../../inbox/owners.ts'
 import type { Reception } from '../../inbox/reception.ts'
 import type { Log } from '../../log.ts'
 import { createMetrics, type Metrics } from '../../metrics.ts'
+import { createCardReader } from '../../views/workspace-cards.ts'
 import type { Tokens } from '../../workspaces/tokens.ts'
 import type { Workspaces } from '../../workspaces/workspace.ts'
 import type { A2aCalls } from '../a2a-calls.ts'
@@ -163,12 +164,13 @@ function createListener(options: HttpDoorOptions, waitingCalls: WaitingCalls, po
   })
   const reach = createReach(options.workspaces)
   const metrics = options.metrics ?? createMetrics()
+  const readCards = createCardReader(options.store)
   const streaming = { waitingCalls, limits: options.sseLimits ?? SSE_LIMITS }
   const a2aOptions = { ...options, ...streaming, auth, addresses, reach }
   const a2a = createA2a(a2aOptions)
   const a2aCalls = createA2aCalls(a2aOptions, options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS)
-  const app = createApp({ ...options, ...streaming, auth, addresses, reach, metrics })
-  const sockets = createSockets({ ...options, limits: streaming.limits, auth, addresses })
+  const app = createApp({ ...options, ...streaming, auth, addresses, reach, readCards, metrics })
+  const sockets = createSockets({ ...options, limits: streaming.limits, readCards, auth, addresses })
   const honoListener = getRequestListener(
     (request, env) => app.fetch(request, { ...env, requestId: String(env.outgoing.getHeader(REQUEST_ID_HEADER)) }),
     { overrideGlobalObjects: false, autoCleanupIncoming: false },

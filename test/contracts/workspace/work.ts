@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lease, Outcome } from '../../../src/inbox/worker.ts'
-import type { CardFacts } from '../../../src/workspaces/workspace.ts'
+import { createCardReader, type ReadCards, type WorkspaceCard } from '../../../src/views/workspace-cards.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { insertWorkspace } from '../../harness/stores/insert-workspace.ts'
 import { done, failure } from '../inbox/harness.ts'
@@ -84,7 +84,14 @@ export function workTests(opened: WorkspacesUnderTest): void {
 }
 
 export function cardTests(opened: WorkspacesUnderTest): void {
-  const cardOf = async (id: string): Promise<CardFacts> => (await opened.seen(id)).card ?? assert.fail('no card')
+  let readCards: ReadCards | undefined
+  /** One reader for all tests: it keeps what it has read until the log of the workspace grows. */
+  const cardOf = async (id: string): Promise<WorkspaceCard> => {
+    readCards ??= createCardReader(opened.inbox.store)
+    const workspace = await opened.seen(id)
+    return (await readCards([workspace])).get(id) ?? assert.fail('no card')
+  }
+  const needsOf = async (id: string) => (await cardOf(id)).needs_you
   const run = (id: string, outcome: Outcome, more: object = {}): Promise<Lease> =>
     opened.inbox.run({ ...letterTo(id), ...more }, outcome)
   const asking: Outcome = { ...(done('which?') as Outcome & { type: 'done' }), finality: 'input_required' }
@@ -94,12 +101,9 @@ export function cardTests(opened: WorkspacesUnderTest): void {
     const [id, other] = [await make(), await make()]
     const empty = await cardOf(other)
     assert.deepEqual(empty, {
-      deadLetters: 0,
-      questions: 0,
-      deliveries: 0,
-      damagedReplies: 0,
-      budgets: 0,
-      today: { turns: 0, unknownTurns: 0, costUsd: null },
+      last_answered_at: undefined,
+      today: { turns: 0, unknown_turns: 0, cost_usd: null },
+      needs_you: null,
     })
     const [dead, replayed] = [await run(id, { type: 'dead', failure }), await run(id, { type: 'dead', failure })]
     const asked = await run(id, asking, { principal: 'people' })
@@ -108,16 +112,15 @@ export function cardTests(opened: WorkspacesUnderTest): void {
     await run(id, done('hi'), { replyTo: { door, channel: 'c' } })
     const delivery = (await inbox.local.deliveries.take(door))?.id ?? ''
     await inbox.local.deliveries.finish(delivery, { type: 'unknown', error: 'lost' })
-    const counts = async () => {
-      const { deadLetters, questions, deliveries } = await cardOf(id)
-      return [deadLetters, questions, deliveries]
-    }
-    assert.deepEqual(await counts(), [2, 1, 1])
-    await inbox.local.deadLetters.discard(id, dead.messageId)
-    await inbox.local.deadLetters.replay(id, replayed.messageId)
-    await inbox.local.deliveries.resolve(delivery, 'dismiss', 'Ana')
+    assert.deepEqual(await needsOf(id), { count: 4, reason: 'a message asks you a question' })
     await inbox.local.reception.cancel(asked.taskId)
-    assert.deepEqual(await counts(), [0, 0, 0])
+    assert.deepEqual(await needsOf(id), { count: 3, reason: '2 messages failed for good' })
+    await inbox.local.deadLetters.discard(id, dead.messageId)
+    assert.deepEqual(await needsOf(id), { count: 2, reason: 'a message failed for good' })
+    await inbox.local.deadLetters.replay(id, replayed.messageId)
+    assert.deepEqual(await needsOf(id), { count: 1, reason: 'an answer may not have arrived' })
+    await inbox.local.deliveries.resolve(delivery, 'dismiss', 'Ana')
+    assert.equal(await needsOf(id), null)
     assert.deepEqual(await cardOf(other), empty)
   })
 
@@ -128,7 +131,7 @@ export function cardTests(opened: WorkspacesUnderTest): void {
       await inbox.local.reception.admit(letterTo(id))
       const lease = await worker.lease()
       await inbox.local.inbox.ask(lease, { kind: 'permission', id: '1', parts: [], tool: 'Bash', subject: 'make' })
-      assert.equal((await cardOf(id)).questions, 0)
+      assert.deepEqual(await needsOf(id), { count: 1, reason: 'a turn waits for your permission' })
       await inbox.local.inbox.settle(lease, done('ok'))
     })
   })
@@ -146,14 +149,14 @@ export function cardTests(opened: WorkspacesUnderTest): void {
       const { afterMs = 0, reason = '' } = parked ?? {}
       const said = { parts: [{ text: reason }] }
       await worker.settle(lease, { type: 'released', interrupted: false, parked: { afterMs, said } })
-      assert.equal((await cardOf(id)).budgets, 1)
+      assert.deepEqual(await needsOf(id), { count: 1, reason: 'a budget is spent' })
       assert.match((await seen(id)).statusReason ?? '', /^a message waits: today's budget/)
       await inbox.sql('update budgets set day = day - 1 where workspace_id = $1', id)
       await inbox.local.activity.addNote(id, { type: 'note', text: 'the log grows', by: 'me' })
-      assert.equal((await cardOf(id)).budgets, 0)
+      assert.equal(await needsOf(id), null)
       await inbox.sql('update budgets set day = day + 1 where workspace_id = $1', id)
       await reception.cancel(taskId)
-      assert.equal((await cardOf(id)).budgets, 0)
+      assert.equal(await needsOf(id), null)
     })
   })
 
@@ -167,10 +170,11 @@ export function cardTests(opened: WorkspacesUnderTest): void {
     await inbox.sql('update tasks set updated_at = 1000 where workspace_id = $1', id)
     await inbox.sql('update tasks set updated_at = 2000 where id = $1', answered.taskId)
     await inbox.local.activity.addNote(id, { type: 'note', text: 'the log grows', by: 'me' })
-    const { today, lastAnsweredAtMs } = await cardOf(id)
-    assert.deepEqual([today, lastAnsweredAtMs], [{ turns: 2, unknownTurns: 1, costUsd: 0.5 }, 2000])
+    const { today, last_answered_at } = await cardOf(id)
+    assert.deepEqual(today, { turns: 2, unknown_turns: 1, cost_usd: 0.5 })
+    assert.equal(Date.parse(last_answered_at ?? ''), 2000)
     for (let n = 0; n < 50; n++) await inbox.local.reception.admit(letterTo(id))
-    assert.equal((await cardOf(id)).lastAnsweredAtMs, undefined)
+    assert.equal((await cardOf(id)).last_answered_at, undefined)
   })
 
   test('PL-23 the cards of more workspaces than are read at once are each their own', async () => {
@@ -179,7 +183,10 @@ export function cardTests(opened: WorkspacesUnderTest): void {
     for (const id of ids) await insertWorkspace(inbox.store, { id, name: 'many' })
     const dead = [ids[0], ids[99], ids[101]].map(String)
     for (const id of dead) await run(id, { type: 'dead', failure })
-    const shown = (await workspaces.all()).filter(({ id, card }) => ids.includes(id) && card?.deadLetters === 1)
+    const all = await workspaces.all()
+    const cards = await createCardReader(inbox.store)(all)
+    const failed = ({ id }: { readonly id: string }) => cards.get(id)?.needs_you?.reason === 'a message failed for good'
+    const shown = all.filter((each) => ids.includes(each.id) && failed(each))
     assert.deepEqual(
       shown.map(({ id }) => id),
       dead,

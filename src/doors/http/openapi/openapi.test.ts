@@ -38,6 +38,7 @@ test('PL-10 the API document has every route that is served, and no other', asyn
     auth,
     addresses,
     reach: createReach(fakePlatform.workspaces),
+    readCards: async () => new Map(),
   }
   const streaming = { waitingCalls: createWaitingCalls(fakePlatform.tokens), clock: systemClock, limits: SSE_LIMITS }
   const app = createApp({ ...fakePlatform, ...rest, ...streaming, metrics: createMetrics() })

@@ -20,6 +20,7 @@ import type { Log } from '../../../log.ts'
 import type { Metrics } from '../../../metrics.ts'
 import type { Brief } from '../../../protocol/brief.ts'
 import type { ReadStore } from '../../../store/store.ts'
+import type { ReadCards } from '../../../views/workspace-cards.ts'
 import type { Memories } from '../../../workspaces/memories.ts'
 import type { WorkspaceRegistry } from '../../../workspaces/registry.ts'
 import type { Schedule, Schedules } from '../../../workspaces/schedules.ts'
@@ -217,6 +218,7 @@ export interface AppContext extends WorkspaceRoutesContext {
   /** Webhooks of tasks; absent when this platform has none. */
   readonly push?: PushContext
   readonly workspaces: Workspaces
+  readonly readCards: ReadCards
   readonly tokens: Tokens
   readonly auth: HttpAuth
   readonly addresses: Addresses

@@ -2,18 +2,11 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createFakePlatform, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
 import { openRoutes } from '../../../../test/harness/clients/route-calls.ts'
+import { openTestStore, START_MS } from '../../../../test/harness/stores/sqlite-store.ts'
 import { newWorkspaceSchema, workspaceChangeSchema } from '../../../api/workspaces.ts'
-import type { CardFacts, Workspace, WorkspaceLoad } from '../../../workspaces/workspace.ts'
-import { toNewWorkspace, toWorkspaceChange, viewWorkspace } from './workspace-view.ts'
+import type { Workspace, WorkspaceLoad } from '../../../workspaces/workspace.ts'
+import { toNewWorkspace, toWorkspaceChange } from './workspace-view.ts'
 
-const QUIET: CardFacts = {
-  deadLetters: 0,
-  questions: 0,
-  deliveries: 0,
-  damagedReplies: 0,
-  budgets: 0,
-  today: { turns: 3, unknownTurns: 1, costUsd: 0.5 },
-}
 const WORKSPACE: Workspace & WorkspaceLoad = {
   id: WORKSPACE_ID,
   name: 'shop',
@@ -31,43 +24,6 @@ const WORKSPACE: Workspace & WorkspaceLoad = {
 }
 const AT = '2023-11-14T22:13:20.000Z'
 
-/** What the card of the workspace says about the need for a person. */
-const needsYou = (facts: Partial<CardFacts>, more: Partial<typeof WORKSPACE> = {}) =>
-  viewWorkspace({ ...WORKSPACE, ...more, card: { ...QUIET, ...facts } }).needs_you
-
-test('CV-1 a card says how many things wait for a person, and names the most urgent one', () => {
-  assert.equal(needsYou({}), null)
-  const urgent: [facts: Partial<CardFacts>, more: Partial<typeof WORKSPACE>, one: string, two: string][] = [
-    [{}, { permissionsAsked: 1 }, 'a turn waits for your permission', '2 turns wait for your permission'],
-    [{ questions: 1 }, {}, 'a message asks you a question', '2 messages ask you a question'],
-    [{ budgets: 1 }, {}, 'a budget is spent', '2 budgets are spent'],
-    [{ deadLetters: 1 }, {}, 'a message failed for good', '2 messages failed for good'],
-    [{ deliveries: 1 }, {}, 'an answer may not have arrived', '2 answers may not have arrived'],
-  ]
-  const twice = (ones: object) => Object.fromEntries(Object.keys(ones).map((name) => [name, 2]))
-  for (const [facts, more, one, two] of urgent) {
-    assert.deepEqual(needsYou(facts, more), { count: 1, reason: one })
-    assert.deepEqual(needsYou(twice(facts), twice(more)), { count: 2, reason: two })
-  }
-  const failed = { status: 'failed', statusReason: 'no program' } as const
-  assert.deepEqual(needsYou({}, failed), { count: 1, reason: 'no program' })
-  const counts = { questions: 1, budgets: 1, deadLetters: 1, deliveries: 1 }
-  const reasons = [
-    needsYou(counts, { ...failed, permissionsAsked: 1 }),
-    needsYou(counts, failed),
-    needsYou({ ...counts, questions: 0 }, failed),
-    needsYou({ deadLetters: 1, deliveries: 1 }, failed),
-    needsYou({ deadLetters: 1, deliveries: 1 }),
-  ]
-  assert.deepEqual(reasons, [
-    { count: 6, reason: 'a turn waits for your permission' },
-    { count: 5, reason: 'a message asks you a question' },
-    { count: 4, reason: 'a budget is spent' },
-    { count: 3, reason: 'no program' },
-    { count: 2, reason: 'a message failed for good' },
-  ])
-})
-
 test('PL-8 each role sees of a workspace what its work needs, and no more', async (t) => {
   const atMs = 1_700_000_000_000
   const fakePlatform = createFakePlatform()
@@ -82,9 +38,13 @@ test('PL-8 each role sees of a workspace what its work needs, and no more', asyn
     currentTask: 'Hello',
     currentSinceMs: atMs,
     statusText: { text: 'busy', atMs },
-    card: { ...QUIET, lastAnsweredAtMs: atMs },
   }
-  const call = await openRoutes(t, { workspaces: { ...fakePlatform.workspaces, get: async () => workspace } })
+  const { store, insert } = openTestStore(t)
+  const own = { workspace_id: WORKSPACE_ID }
+  await insert('workspace_load', { ...own, slots: 1, hosted: 1 })
+  await insert('tasks', { ...own, state: 'TASK_STATE_COMPLETED', updated_at: atMs })
+  for (const cost_usd of [0.25, 0.25, null]) await insert('turn_usage', { ...own, cost_usd, ended_at: START_MS })
+  const call = await openRoutes(t, { store, workspaces: { ...fakePlatform.workspaces, get: async () => workspace } })
   const seen = async (role: 'member' | 'viewer' | 'caller' | 'workspace') =>
     (await call(`GET /workspaces/${WORKSPACE_ID}`, { role })).json
   const base = {
@@ -128,15 +88,15 @@ test('PL-8 each role sees of a workspace what its work needs, and no more', asyn
   assert.deepEqual(await seen('workspace'), { ...shown, ...text })
 })
 
-test('PL-8 a viewer sees that nothing waits, and a card without facts shows none', async (t) => {
-  const fakePlatform = createFakePlatform()
-  const open = async (workspace: typeof WORKSPACE) => {
-    const call = await openRoutes(t, { workspaces: { ...fakePlatform.workspaces, get: async () => workspace } })
-    return (await call(`GET /workspaces/${WORKSPACE_ID}`, { role: 'viewer' })).json
-  }
-  const quiet = await open({ ...WORKSPACE, card: QUIET })
+test('PL-8 a viewer sees that nothing waits, and a workspace that is gone has no card', async (t) => {
+  const { store, insert } = openTestStore(t)
+  const { workspaces } = createFakePlatform()
+  const call = await openRoutes(t, { store, workspaces: { ...workspaces, get: async () => WORKSPACE } })
+  const read = async () => (await call(`GET /workspaces/${WORKSPACE_ID}`, { role: 'viewer' })).json
+  assert.equal('needs_you' in (await read()), false)
+  await insert('workspace_load', { workspace_id: WORKSPACE_ID, slots: 1, hosted: 1 })
+  const quiet = await read()
   assert.deepEqual([quiet.needs_you, quiet.last_answered_at, quiet.status_reason], [null, undefined, undefined])
-  assert.equal('needs_you' in (await open(WORKSPACE)), false)
 })
 
 test('PL-2 a change keeps a secret that comes back hidden, and refuses one that is hidden in part', () => {

@@ -7,12 +7,11 @@ import type { z } from 'zod'
 import type { newWorkspaceSchema, workspaceChangeSchema, workspaceSchema } from '../../../api/workspaces.ts'
 import { MoleculeError } from '../../../errors.ts'
 import type { Json } from '../../../protocol/a2a.ts'
-import { needOfWorkspace } from '../../../views/needs/workspace-need.ts'
+import type { WorkspaceCard } from '../../../views/workspace-cards.ts'
 import { hideSecrets, holdsHidden } from '../../../workspaces/hide-secrets.ts'
 import { seesStatusText } from '../../../workspaces/may-talk.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import {
-  type CardFacts,
   HIDDEN_SECRET,
   type NewWorkspace,
   type Workspace,
@@ -81,7 +80,8 @@ function fromWire(
 
 export type WorkspaceView = z.output<typeof workspaceSchema>
 
-export function viewWorkspace(workspace: Workspace & Partial<WorkspaceLoad>): WorkspaceView {
+/** Without a card in the answer to a change. */
+export function viewWorkspace(workspace: Workspace & Partial<WorkspaceLoad>, card?: WorkspaceCard): WorkspaceView {
   return {
     id: workspace.id,
     name: workspace.name,
@@ -94,7 +94,7 @@ export function viewWorkspace(workspace: Workspace & Partial<WorkspaceLoad>): Wo
     running: workspace.running,
     current_task: workspace.currentTask ?? null,
     current_since: instantOf(workspace.currentSinceMs),
-    ...viewCard(workspace),
+    ...card,
     status_text: workspace.statusText?.text,
     status_text_at: instantOf(workspace.statusText?.atMs),
     model: workspace.model,
@@ -113,43 +113,13 @@ export function viewWorkspace(workspace: Workspace & Partial<WorkspaceLoad>): Wo
 const instantOf = (ms: number | undefined): string | undefined =>
   ms === undefined ? undefined : new Date(ms).toISOString()
 
-/** What only people see of a workspace's work; a program or a peer does not. */
-function viewCard(workspace: Workspace & Partial<WorkspaceLoad>) {
-  const { card } = workspace
-  if (card === undefined) return {}
-  return {
-    last_answered_at: instantOf(card.lastAnsweredAtMs),
-    today: { turns: card.today.turns, unknown_turns: card.today.unknownTurns, cost_usd: card.today.costUsd },
-    needs_you: needsYou(workspace, card),
-  }
-}
-
-/** How many things wait for a person, as `GET /needs-you` lists them, and the sentence about the most urgent one. */
-function needsYou(workspace: Workspace & Partial<WorkspaceLoad>, card: CardFacts) {
-  const { questions, budgets, deadLetters, deliveries, damagedReplies } = card
-  const { permissionsAsked = 0 } = workspace
-  const own = needOfWorkspace(workspace)
-  const stored = questions + budgets + deadLetters + deliveries + damagedReplies
-  const count = permissionsAsked + stored + (own === undefined ? 0 : 1)
-  if (count === 0) return null
-  const reasons = [
-    permissionsAsked > 0 &&
-      counted(permissionsAsked, 'a turn waits for your permission', 'turns wait for your permission'),
-    questions > 0 && counted(questions, 'a message asks you a question', 'messages ask you a question'),
-    budgets > 0 && counted(budgets, 'a budget is spent', 'budgets are spent'),
-    own?.reason ?? false,
-    deadLetters > 0 && counted(deadLetters, 'a message failed for good', 'messages failed for good'),
-    deliveries > 0 && counted(deliveries, 'an answer may not have arrived', 'answers may not have arrived'),
-    damagedReplies > 0 && counted(damagedReplies, 'a stored reply is damaged', 'stored replies are damaged'),
-  ]
-  return { count, reason: reasons.find((reason) => typeof reason === 'string') ?? '' }
-}
-
-const counted = (count: number, one: string, many: string): string => (count === 1 ? one : `${count} ${many}`)
-
 /** The view of a workspace that this token may see. */
-export function viewWorkspaceFor(identity: Identity, workspace: Workspace & WorkspaceLoad): WorkspaceView {
-  const view = viewWorkspace(workspace)
+export function viewWorkspaceFor(
+  identity: Identity,
+  workspace: Workspace & WorkspaceLoad,
+  card: WorkspaceCard | undefined,
+): WorkspaceView {
+  const view = viewWorkspace(workspace, card)
   if (seesConfig(identity)) return view
   const shown = withoutConfig(view)
   if (identity.role === 'viewer') return shown

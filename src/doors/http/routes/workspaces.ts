@@ -32,7 +32,7 @@ import { viewToken } from './tokens.ts'
 import { toNewWorkspace, toWorkspaceChange, viewWorkspace, viewWorkspaceFor } from './workspace-view.ts'
 
 export const workspaceRoutes = [
-  serve(createWorkspace, async ({ context, query, body }, { workspaces, tokens, addresses }) => {
+  serve(createWorkspace, async ({ context, query, body }, { workspaces, tokens, addresses, readCards }) => {
     if (query.dry_run) {
       context.status(200)
       return viewCheck(await workspaces.check(toNewWorkspace(body)))
@@ -41,15 +41,19 @@ export const workspaceRoutes = [
     const base = addresses.baseUrl(context.env.incoming)
     const access = isExternal(workspace) ? await createBridgeAccess(workspace, tokens, base) : {}
     context.header('Location', `/workspaces/${workspace.id}`)
-    return { ...viewWorkspace(workspace), ...access, warnings: warnings.length > 0 ? warnings : undefined }
+    const card = (await readCards([workspace])).get(workspace.id)
+    return { ...viewWorkspace(workspace, card), ...access, warnings: warnings.length > 0 ? warnings : undefined }
   }),
-  serve(listWorkspaces, async ({ identity, query: { limit, after } }, { workspaces }) => {
+  serve(listWorkspaces, async ({ identity, query: { limit, after } }, { workspaces, readCards }) => {
     const page = await listReachable(identity, { limit, ...(after !== undefined && { after }) }, workspaces)
-    return { workspaces: page.workspaces.map((each) => viewWorkspaceFor(identity, each)), next: page.next }
+    const cards = await readCards(page.workspaces)
+    const shown = page.workspaces.map((each) => viewWorkspaceFor(identity, each, cards.get(each.id)))
+    return { workspaces: shown, next: page.next }
   }),
-  serve(readWorkspace, async ({ params, identity }, { workspaces }) =>
-    viewWorkspaceFor(identity, await requireWorkspace(workspaces, params.id)),
-  ),
+  serve(readWorkspace, async ({ params, identity }, { workspaces, readCards }) => {
+    const workspace = await requireWorkspace(workspaces, params.id)
+    return viewWorkspaceFor(identity, workspace, (await readCards([workspace])).get(workspace.id))
+  }),
   serve(changeWorkspace, async ({ params, query, body }, { lifecycle, workspaces }) => {
     const { id, runtimeConfig } = await requireWorkspace(workspaces, params.id)
     const change = toWorkspaceChange(body, runtimeConfig)

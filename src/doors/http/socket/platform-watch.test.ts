@@ -22,6 +22,7 @@ function setUp() {
         return state.all
       },
     },
+    readCards: async () => new Map(),
     readNeeds: async () => ({ count: state.all.length, mark: state.mark }),
     clock,
     log: { ...silentLog, warn: (_fields: object, message: string) => void warnings.push(message) },

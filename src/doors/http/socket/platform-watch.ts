@@ -7,11 +7,13 @@ import type { Clock } from '../../../clock.ts'
 import { toMoleculeError } from '../../../errors.ts'
 import type { Log } from '../../../log.ts'
 import type { NeedSummary } from '../../../views/needs/needs.ts'
+import type { ReadCards, WorkspaceCard } from '../../../views/workspace-cards.ts'
 import { createWakeUp, sleep } from '../../../wait.ts'
 import type { Workspace, WorkspaceLoad, Workspaces } from '../../../workspaces/workspace.ts'
 
 export interface WatchedWorkspace {
   readonly workspace: Workspace & WorkspaceLoad
+  readonly card: WorkspaceCard | undefined
   readonly fingerprint: string
 }
 
@@ -28,6 +30,7 @@ export interface PlatformWatch {
 
 export interface PlatformWatchOptions {
   readonly workspaces: Pick<Workspaces, 'all'>
+  readonly readCards: ReadCards
   readonly readNeeds: (all: readonly (Workspace & WorkspaceLoad)[]) => Promise<NeedSummary>
   readonly clock: Clock
   readonly log: Log
@@ -37,7 +40,13 @@ const POLL_MS = 1000
 /** Polls are at least this far apart, however many hints come. */
 const POLL_INTERVAL_MIN_MS = 100
 
-export function createPlatformWatch({ workspaces, readNeeds, clock, log }: PlatformWatchOptions): PlatformWatch {
+export function createPlatformWatch({
+  workspaces,
+  readCards,
+  readNeeds,
+  clock,
+  log,
+}: PlatformWatchOptions): PlatformWatch {
   const watchers = new Set<() => void>()
   let seen: readonly WatchedWorkspace[] | undefined
   let needs: NeedSummary | undefined
@@ -48,7 +57,7 @@ export function createPlatformWatch({ workspaces, readNeeds, clock, log }: Platf
     const markBefore = needs?.mark
     const all = await workspaces.all()
     needs = await readNeeds(all)
-    seen = compare(all, before)
+    seen = compare(all, await readCards(all), before)
     if (isSame(seen, before) && needs.mark === markBefore) return
     for (const callback of watchers) callback()
   }
@@ -76,7 +85,10 @@ export function createPlatformWatch({ workspaces, readNeeds, clock, log }: Platf
       }
     },
     async workspaces() {
-      seen ??= compare(await workspaces.all(), [])
+      if (seen !== undefined) return seen
+      const all = await workspaces.all()
+      const cards = await readCards(all)
+      seen ??= compare(all, cards, [])
       return seen
     },
     async needsYou() {
@@ -87,12 +99,17 @@ export function createPlatformWatch({ workspaces, readNeeds, clock, log }: Platf
   }
 }
 
-function compare(all: readonly (Workspace & WorkspaceLoad)[], before: readonly WatchedWorkspace[]): WatchedWorkspace[] {
+function compare(
+  all: readonly (Workspace & WorkspaceLoad)[],
+  cards: ReadonlyMap<string, WorkspaceCard>,
+  before: readonly WatchedWorkspace[],
+): WatchedWorkspace[] {
   const known = new Map(before.map((watched) => [watched.workspace.id, watched]))
   return all.map((workspace) => {
-    const fingerprint = fingerprintOf(workspace)
+    const card = cards.get(workspace.id)
+    const fingerprint = fingerprintOf(workspace, card)
     const old = known.get(workspace.id)
-    return old?.fingerprint === fingerprint ? old : { workspace, fingerprint }
+    return old?.fingerprint === fingerprint ? old : { workspace, card, fingerprint }
   })
 }
 
@@ -100,7 +117,7 @@ const isSame = (left: readonly WatchedWorkspace[], right: readonly WatchedWorksp
   left.length === right.length && left.every((watched, index) => watched === right[index])
 
 /** Without the seconds of the reason: after "... for 91 s", "... for 92 s" is not a change that clients should see. */
-function fingerprintOf(workspace: Workspace & WorkspaceLoad): string {
+function fingerprintOf(workspace: Workspace & WorkspaceLoad, card: WorkspaceCard | undefined): string {
   const { statusReason } = workspace
-  return JSON.stringify({ ...workspace, statusReason: statusReason?.replace(/\d{1,10} s\b/g, 's') })
+  return JSON.stringify({ ...workspace, card, statusReason: statusReason?.replace(/\d{1,10} s\b/g, 's') })
 }

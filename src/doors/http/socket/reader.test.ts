@@ -59,6 +59,7 @@ class FakeSocket extends EventEmitter {
 }
 
 const watched = (id: string, fields: object = {}): WatchedWorkspace => ({
+  card: undefined,
   workspace: {
     id,
     name: id,

@@ -238,7 +238,9 @@ async function followPlatform(state: SocketReaderState): Promise<void> {
   state.watchPlatform()
   const all = await visibleWorkspaces(state)
   state.sent = new Map(all.map(({ workspace, fingerprint }) => [workspace.id, fingerprint]))
-  const snapshot = snapshotMessage(all.map(({ workspace }) => viewWorkspaceFor(state.options.identity, workspace)))
+  const snapshot = snapshotMessage(
+    all.map(({ workspace, card }) => viewWorkspaceFor(state.options.identity, workspace, card)),
+  )
   state.sentNeeds = undefined
   await state.send([snapshot, ...(await changedNeeds(state))])
 }
@@ -276,7 +278,7 @@ async function sendPlatformChanges(state: SocketReaderState): Promise<boolean> {
   const messages: string[] = []
   const created: string[] = []
   const deleted = new Set(sent.keys())
-  for (const { workspace, fingerprint } of all) {
+  for (const { workspace, card, fingerprint } of all) {
     const { id } = workspace
     deleted.delete(id)
     const known = sent.get(id)
@@ -286,7 +288,7 @@ async function sendPlatformChanges(state: SocketReaderState): Promise<boolean> {
       changedMessage(
         known === undefined ? 'created' : 'changed',
         id,
-        viewWorkspaceFor(state.options.identity, workspace),
+        viewWorkspaceFor(state.options.identity, workspace, card),
       ),
     )
     if (known === undefined && state.others && !state.cursors.has(id) && mayFollow(state, id)) created.push(id)

@@ -63,6 +63,7 @@ async function openSockets(t: TestContext, change: (given: WorkspaceLogs) => Par
     },
     workspaces,
     store,
+    readCards: async () => new Map(),
     log,
     logs,
     clock,

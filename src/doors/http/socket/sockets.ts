@@ -15,6 +15,7 @@ import { ulid } from '../../../ids.ts'
 import type { Log } from '../../../log.ts'
 import type { ReadStore } from '../../../store/store.ts'
 import { readNeedSummary } from '../../../views/needs/needs.ts'
+import type { ReadCards } from '../../../views/workspace-cards.ts'
 import { sleep } from '../../../wait.ts'
 import type { Identity, Tokens } from '../../../workspaces/tokens.ts'
 import type { Workspaces } from '../../../workspaces/workspace.ts'
@@ -58,6 +59,7 @@ export interface SocketsOptions {
   readonly tokens: Pick<Tokens, 'onRevoked'>
   readonly workspaces: Workspaces
   readonly store: ReadStore
+  readonly readCards: ReadCards
   readonly logs: WorkspaceLogs
   readonly addresses: Addresses
   readonly clock: Clock
