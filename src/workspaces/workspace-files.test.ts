@@ -191,7 +191,7 @@ describe('files of a workspace', () => {
   test('PL-17 a check refuses what a write refuses, and writes nothing', async () => {
     const { id, home } = await make()
     assert.deepEqual(await files.check(id, 'new', Buffer.from('x')), { ok: true })
-    assert.deepEqual(await files.check(id, 'config.yaml', Buffer.from('name: b\n')), { ok: true })
+    assert.deepEqual(await files.check(id, 'config.yaml', Buffer.from('name: b\n')), { ok: true, warnings: [] })
     await assert.rejects(files.check(id, 'config.yaml', Buffer.from('name: [')), code('invalid_request'))
     await mkdir(join(home, 'folder'))
     await assert.rejects(files.check(id, 'folder', Buffer.from('x')), code('invalid_request'))
