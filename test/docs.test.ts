@@ -1,4 +1,4 @@
-/** Links between the pages of this repository: each leads to a file that exists and to a heading that it has. */
+/** The pages of this repository: each link leads to a file and a heading that exist, and each walk passes functions that exist. */
 import assert from 'node:assert/strict'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -43,4 +43,31 @@ test('the index of docs/ names every page', () => {
     pages.filter((page) => !index.includes(`(${page})`)),
     [],
   )
+})
+
+/** The rows of the tables under "Three walks": functions, and the file that has them. */
+function walkRows(): { readonly walk: string; readonly names: readonly string[]; readonly file: string }[] {
+  const page = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8')
+  const [, section = ''] = /^## Three walks\n(.*?)^## /ms.exec(page) ?? []
+  return section
+    .split(/^### /m)
+    .slice(1)
+    .flatMap((part) =>
+      [...part.matchAll(/^\|[^|]*\|(.*)\| `([^`]+\.ts)` *\|$/gm)].map(([, functions = '', file = '']) => ({
+        walk: part.split('\n', 1)[0] ?? '',
+        names: [...functions.matchAll(/`(\w+)`/g)].map(([, name = '']) => name),
+        file,
+      })),
+    )
+}
+
+test('the walks of docs/architecture.md pass functions that are in their files', () => {
+  const rows = walkRows()
+  assert.equal(new Set(rows.map(({ walk }) => walk)).size, 3)
+  const missing = rows.flatMap(({ names, file }) => {
+    const path = join(ROOT, 'src', file)
+    const source = existsSync(path) ? readFileSync(path, 'utf8') : ''
+    return names.filter((name) => !new RegExp(`\\b${name}\\b`).test(source)).map((name) => `${file}: ${name}`)
+  })
+  assert.deepEqual(missing, [])
 })
