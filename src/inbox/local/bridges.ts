@@ -13,19 +13,17 @@ import type { KeepSessionOn } from '../commands/record-outcome.ts'
 import { findLeasesOf } from '../rows/lease.ts'
 import { lockWorkspace } from '../rows/lock-workspace.ts'
 import { IS_RUNNING } from '../rows/message.ts'
-import { type Directive, type LeaseKey, leaseId } from '../worker.ts'
+import { type Directive, type Inbox, type LeaseKey, leaseId } from '../worker.ts'
 import type { InboxContext } from './context.ts'
+import { fillQueue, releaseLease, settleTurn } from './directives.ts'
 import { createTurnBytes, TURN_BYTES_MAX } from './turn-bytes.ts'
-import type { FillQueue, WorkerInbox } from './worker-inbox.ts'
 
 /** Bridges of one workspace that may wait for work at a time; one more gets 429 with `Retry-After`. */
 export const BRIDGES_MAX = 64
 const BRIDGES_RETRY_AFTER_MS = 10_000
 
 export interface BridgesOptions {
-  readonly context: InboxContext
-  readonly workerInbox: WorkerInbox
-  readonly fill: FillQueue
+  readonly inbox: Inbox
   readonly keepSessionOn: KeepSessionOn
 }
 
@@ -35,8 +33,7 @@ interface WaitingCall {
   readonly ended: Promise<void>
 }
 
-export function createBridges(options: BridgesOptions): Bridges {
-  const { context, workerInbox, keepSessionOn } = options
+export function createBridges(context: InboxContext, { inbox, keepSessionOn }: BridgesOptions): Bridges {
   const { store } = context
   const waiting = new Map<string, WaitingCall>()
   const turnBytes = createTurnBytes()
@@ -51,7 +48,7 @@ export function createBridges(options: BridgesOptions): Bridges {
     await own(key, async () => {
       if (turnBytes.add(key, value)) return await work()
       turnBytes.forget(key)
-      await workerInbox.settle(key, { type: 'dead', failure: { code: 'too_large', message: TOO_LARGE } })
+      await inbox.settle(key, { type: 'dead', failure: { code: 'too_large', message: TOO_LARGE } })
       return 'stale'
     })
   return {
@@ -67,26 +64,25 @@ export function createBridges(options: BridgesOptions): Bridges {
       waiting.set(worker, { workspaceId: call.workspaceId, stop, ended: ended.promise })
       const removeListener = onAbort(signal, () => stop.abort())
       try {
-        return await takeWork(options, call, stop.signal)
+        return await takeWork(context, call, stop.signal)
       } finally {
         removeListener()
         waiting.delete(worker)
         ended.resolve()
       }
     },
-    begin: (key, text) => own(key, () => workerInbox.begin(key, text)),
-    extend: (keys) =>
-      Promise.all(keys.map((key) => own(key, async () => (await workerInbox.extend([key]))[0] ?? 'stale'))),
-    append: (key, events) => storing(key, events, () => workerInbox.append(key, events)),
+    begin: (key, text) => own(key, () => inbox.begin(key, text)),
+    extend: (keys) => Promise.all(keys.map((key) => own(key, async () => (await inbox.extend([key]))[0] ?? 'stale'))),
+    append: (key, events) => storing(key, events, () => inbox.append(key, events)),
     settle: (key, { outcome, unsent, host }) =>
       storing(key, { outcome, unsent }, async () => {
-        const answer = await workerInbox.settleFor(key, { outcome, unsent, keepSession: keepSessionOn(host) })
+        const answer = await settleTurn(context, key, { outcome, unsent, keepSession: keepSessionOn(host) })
         turnBytes.forget(key)
         return answer
       }),
-    suspend: (key) => own(key, () => workerInbox.suspend(key)),
-    resume: (key) => own(key, () => workerInbox.resume(key)),
-    ask: (key, ask) => storing(key, ask, () => workerInbox.ask(key, ask)),
+    suspend: (key) => own(key, () => inbox.suspend(key)),
+    resume: (key) => own(key, () => inbox.resume(key)),
+    ask: (key, ask) => storing(key, ask, () => inbox.ask(key, ask)),
     isConnected: (workspaceId) => waiting.values().some((call) => call.workspaceId === workspaceId),
   }
 }
@@ -114,11 +110,7 @@ function requireCapacity(waiting: ReadonlyMap<string, WaitingCall>, workspaceId:
   throw new MoleculeError('too_many_requests', message, { retryable: true, details })
 }
 
-async function takeWork(
-  { context, workerInbox, fill }: BridgesOptions,
-  call: BridgeCall,
-  signal: AbortSignal,
-): Promise<Directive[]> {
+async function takeWork(context: InboxContext, call: BridgeCall, signal: AbortSignal): Promise<Directive[]> {
   const { workerQueues, clock } = context
   const worker = { id: workerName(call), workspaces: [call.workspaceId] }
   const holding = await reconcile(context, call)
@@ -126,14 +118,14 @@ async function takeWork(
   const queue = workerQueues.open(worker, { leasesMax: call.leasesMax, holding })
   let directives: Directive[] = []
   try {
-    await fill(queue)
+    await fillQueue(context, queue)
     const first = await queue.take(signal, (callback) => clock.after(call.waitMs, callback))
     directives = first === undefined ? queue.clear() : [first, ...queue.clear()]
   } finally {
     workerQueues.close(queue)
     // The caller has gone: its directives would reach no worker.
     const undelivered = signal.aborted ? [...directives, ...queue.clear()] : queue.clear()
-    for (const directive of undelivered) if (directive.type === 'lease') workerInbox.releaseLease(directive.lease)
+    for (const directive of undelivered) if (directive.type === 'lease') releaseLease(context, directive.lease)
   }
   return signal.aborted ? [] : directives
 }

@@ -16,7 +16,8 @@ import { refreshReadiness } from '../rows/conversation.ts'
 import { lockWorkspace } from '../rows/lock-workspace.ts'
 import { inStates, type MessageState } from '../rows/message.ts'
 import { wakeMessage } from '../rows/message-updates.ts'
-import type { InboxContext } from './context.ts'
+import { delegationEnded, type InboxContext } from './context.ts'
+import { lookForWork } from './directives.ts'
 
 /** Messages handled in one pass; the next pass handles the rest. */
 const WAITS_MAX = 200
@@ -30,7 +31,7 @@ export interface LocalBudgets extends Budgets {
   lookAfter(): Promise<void>
 }
 
-export function createBudgets(context: InboxContext, look: () => void): LocalBudgets {
+export function createBudgets(context: InboxContext): LocalBudgets {
   const { store } = context
   const lookAfter = async () => {
     for (let pass = 0; pass < PASSES_MAX; pass++) {
@@ -38,7 +39,7 @@ export function createBudgets(context: InboxContext, look: () => void): LocalBud
       let handled = 0
       for (const wait of waits) if (await handleWait(context, wait)) handled += 1
       if (handled === 0) return
-      look()
+      lookForWork(context)
     }
   }
   const answer = async (id: string, decide: (budget: Budget) => Transaction<string[]>) => {
@@ -187,8 +188,8 @@ async function cancelTask(
   const status = { parts: [{ text: `${text}, and the owner stopped it` }], code: 'canceled' }
   try {
     const { running } = await store.write(() => cancel(taskId, {}, status), workspaceId)
-    if (running !== undefined) workerQueues.get(running.worker)?.put({ type: 'stop', key: running.key })
-    context.lookAfterChildren()
+    if (running !== undefined) workerQueues.stop(running)
+    delegationEnded(context)
   } catch (thrown) {
     const { code } = toMoleculeError(thrown)
     // It ended in the meantime.

@@ -8,13 +8,13 @@
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { runStatement, sql, type Transaction } from '../../store/store.ts'
 import { cancel } from '../commands/cancel.ts'
-import type { Ancestry } from '../delegate/ancestry.ts'
 import { readResult } from '../delegate/result-letter.ts'
-import type { Letter } from '../reception.ts'
 import { IS_GIVEN_UP, inStates } from '../rows/message.ts'
 import { closeChild } from '../rows/message-updates.ts'
 import { messagesOfTask } from '../rows/task-messages.ts'
+import { admitLetter, announce, forward } from './admissions.ts'
 import type { InboxContext } from './context.ts'
+import { lookForWork } from './directives.ts'
 
 /** Children of each kind handled in one pass; the next pass handles the rest. */
 const CHILDREN_MAX = 100
@@ -28,19 +28,12 @@ export interface Children {
   lookAfterSoon(): void
 }
 
-export interface ChildrenOptions {
-  /** Admits the result of a child to the conversation of its parent. */
-  readonly report: (letter: Letter, ancestry: Ancestry) => Promise<unknown>
-  /** Looks for work that a cancel made ready. */
-  readonly look: () => void
-}
-
-export function createChildren(context: InboxContext, options: ChildrenOptions): Children {
+export function createChildren(context: InboxContext): Children {
   const run = async () => {
     for (let pass = 0; pass < PASSES_MAX; pass++) {
       const canceled = await cancelOrphans(context)
-      const closed = await closeEnded(context, options)
-      if (canceled > 0) options.look()
+      const closed = await closeEnded(context)
+      if (canceled > 0) lookForWork(context)
       if (canceled + closed === 0) return
     }
   }
@@ -69,6 +62,7 @@ export function createChildren(context: InboxContext, options: ChildrenOptions):
       return again
     },
   }
+  context.onDelegationEnd.add(children.lookAfterSoon)
   return children
 }
 
@@ -95,7 +89,7 @@ async function cancelOrphans({ store, workerQueues, changed, log }: InboxContext
     try {
       const { running } = await store.write(() => cancel(taskId, {}, ORPHANED), workspaceId)
       changed(workspaceId, taskId)
-      if (running !== undefined) workerQueues.get(running.worker)?.put({ type: 'stop', key: running.key })
+      if (running !== undefined) workerQueues.stop(running)
       canceled += 1
     } catch (thrown) {
       const error = toMoleculeError(thrown)
@@ -130,11 +124,12 @@ function* findEnded(): Transaction<EndedRow[]> {
 }
 
 /** Returns how many ends were handled. */
-async function closeEnded({ store, log }: InboxContext, { report }: ChildrenOptions): Promise<number> {
+async function closeEnded(context: InboxContext): Promise<number> {
+  const { store, log } = context
   let closed = 0
   for (const child of await store.read(findEnded)) {
     try {
-      if (child.due === 1) await reportResult(child)
+      if (child.due === 1) await reportResult(context, child)
       // Closed after the report: a crash between the two repeats the report, which the key of its message makes one.
       await store.write(() => runStatement(closeChild(child.id)), child.workspace_id)
       closed += 1
@@ -144,15 +139,18 @@ async function closeEnded({ store, log }: InboxContext, { report }: ChildrenOpti
     }
   }
   return closed
+}
 
-  async function reportResult({ id }: EndedRow): Promise<void> {
-    const result = await store.read(() => readResult(id))
-    if (result === undefined) return
-    try {
-      await report(result.letter, result.ancestry)
-    } catch (thrown) {
-      // The workspace of the parent is deleted: no conversation waits for the result.
-      if (!(thrown instanceof MoleculeError) || thrown.code !== 'not_found') throw thrown
-    }
+/** Admits the result of the child to the conversation of its parent. */
+async function reportResult(context: InboxContext, { id }: EndedRow): Promise<void> {
+  const result = await context.store.read(() => readResult(id))
+  if (result === undefined) return
+  try {
+    const admission = await admitLetter(context, result.letter, result.ancestry)
+    announce(context, result.letter, admission)
+    forward(context, admission)
+  } catch (thrown) {
+    // The workspace of the parent is deleted: no conversation waits for the result.
+    if (!(thrown instanceof MoleculeError) || thrown.code !== 'not_found') throw thrown
   }
 }

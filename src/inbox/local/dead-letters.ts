@@ -15,14 +15,15 @@ import { discardDeadLetter, markReplayed } from '../rows/message-updates.ts'
 import { insertTask } from '../rows/task.ts'
 import { addNote } from './activity.ts'
 import type { InboxContext } from './context.ts'
+import { lookForWork } from './directives.ts'
 
-/** `lookForWork` finds a worker for a replayed message. */
-export function createDeadLetters({ store, changed }: InboxContext, lookForWork: () => void): DeadLetters {
+export function createDeadLetters(context: InboxContext): DeadLetters {
+  const { store, changed } = context
   return {
     async replay(workspaceId, messageId) {
       const taskId = await store.write(() => replay(workspaceId, messageId), workspaceId)
       changed(workspaceId, taskId)
-      lookForWork()
+      lookForWork(context)
       return taskId
     },
     async discard(workspaceId, messageId) {

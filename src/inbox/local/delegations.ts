@@ -8,12 +8,13 @@ import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { sql, together } from '../../store/store.ts'
 import { createKeyedQueue } from '../../wait.ts'
 import type { Admission } from '../commands/admit.ts'
-import { type Ancestry, findParent, toChild, toOrphan } from '../delegate/ancestry.ts'
+import { findParent, toChild, toOrphan } from '../delegate/ancestry.ts'
 import type { DelegatingConversation, Letter } from '../reception.ts'
 import { lockWorkspace } from '../rows/lock-workspace.ts'
 import { recordChange } from '../rows/log.ts'
 import { markParent } from '../rows/message-updates.ts'
 import { type Inbox, type LeaseKey, leaseId } from '../worker.ts'
+import { admitLetter } from './admissions.ts'
 import type { InboxContext } from './context.ts'
 
 /** A turn may wait again after this time, when too many turns of its workspace wait now. */
@@ -21,27 +22,25 @@ const WAIT_RETRY_AFTER_MS = 5000
 
 export interface Delegations {
   /** Admits the letter as a child of the turn that sends it. */
-  admit(letter: Letter, parent: DelegatingConversation, write: WriteLetter): Promise<Admission>
+  admit(letter: Letter, parent: DelegatingConversation): Promise<Admission>
   /** The turn of that conversation gives up its slot until the work has ended. Throws `queue_full` if too many wait. */
   whileWaiting<T>(parent: DelegatingConversation, work: () => Promise<T>): Promise<T>
 }
-
-type WriteLetter = (letter: Letter, ancestry: Ancestry | undefined) => Promise<Admission>
 
 export function createDelegations(context: InboxContext, inbox: Pick<Inbox, 'suspend' | 'resume'>): Delegations {
   const { store } = context
   const oneAtATime = createKeyedQueue()
   const suspended = createSuspendedTurns(context, inbox)
   return {
-    async admit(letter, sender, write) {
+    async admit(letter, sender) {
       const found = await findParent(store, sender)
       if (found === undefined) {
         const orphan = toOrphan(letter, sender)
-        return write(orphan.letter, orphan.ancestry)
+        return admitLetter(context, orphan.letter, orphan.ancestry)
       }
       return oneAtATime(found.rootId, async () => {
         const child = await toChild(store, letter, found)
-        const admission = await write(child.letter, child.ancestry)
+        const admission = await admitLetter(context, child.letter, child.ancestry)
         if (!admission.admitted.duplicate) await logDelegation(context, found.key, { letter, admission })
         return admission
       })

@@ -2,15 +2,12 @@
  * The inbox of this process: joins every part of the seam over one store. Its memory (queues, watchers) is only advice:
  * if all of it were lost, the store alone would bring every message to its end.
  */
-import type { Clock } from '../../clock.ts'
-import type { Log } from '../../log.ts'
-import type { ReadStore, Store } from '../../store/store.ts'
+import type { ReadStore } from '../../store/store.ts'
 import type { Activity } from '../activity.ts'
 import type { Bridges } from '../bridges.ts'
-import type { KeepSession, KeepSessionOn } from '../commands/record-outcome.ts'
+import type { KeepSessionOn } from '../commands/record-outcome.ts'
 import { recoverLeases } from '../commands/recover.ts'
 import { createDeliveries, markSendingUnknown } from '../deliver/deliveries.ts'
-import { createDeliveryHints } from '../deliver/delivery-hints.ts'
 import { createPushConfigs, releasePushClaims } from '../deliver/push-configs.ts'
 import type { Deliveries, PushConfigs } from '../delivery.ts'
 import type { DamagedReplies, DeadLetters, PendingAsks, Rules } from '../owners.ts'
@@ -18,35 +15,29 @@ import type { WorkspaceQueues } from '../queues.ts'
 import type { Reception } from '../reception.ts'
 import { createRules } from '../rules/rules.ts'
 import { correctClock } from '../upkeep/clock-correction.ts'
-import { createScrub } from '../upkeep/scrub.ts'
-import type { Checkpoint, Inbox } from '../worker.ts'
+import { createScrub, noteDamage } from '../upkeep/scrub.ts'
+import type { Inbox } from '../worker.ts'
 import { createActivity } from './activity.ts'
 import { createBridges } from './bridges.ts'
 import { createBudgets, type LocalBudgets } from './budgets.ts'
 import { type Children, createChildren } from './children.ts'
-import type { InboxContext } from './context.ts'
+import { type ContextOptions, createContext } from './context.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { createDelegations } from './delegations.ts'
+import { lookForWork } from './directives.ts'
 import { createPendingAsks } from './pending-asks.ts'
 import { createReception } from './reception.ts'
-import { createSweep } from './sweep.ts'
-import { createWatchers } from './watchers.ts'
+import { startSweep } from './sweep.ts'
 import { createWorkerInbox } from './worker-inbox.ts'
-import { createWorkerQueues } from './worker-queues.ts'
 import { createWorkspaceQueues } from './workspace-queues.ts'
 
-export interface LocalInboxOptions {
-  readonly store: Store
-  readonly clock: Clock
-  readonly log: Log
+export interface LocalInboxOptions extends ContextOptions {
   /** The id of this data folder: the worker ids of its processes start with `<host>.`. */
   readonly host: string
   /** The original of a copied data folder: in a store of our own its leases are void too. */
   readonly formerHost?: string | undefined
-  readonly keepSession: KeepSession
   /** For bridges, whose sessions live on their own machines. */
   readonly keepSessionOn?: KeepSessionOn
-  readonly onCheckpoint?: (checkpoint: Checkpoint) => void
 }
 
 export interface LocalInbox {
@@ -77,69 +68,41 @@ export interface LocalInbox {
 }
 
 export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
-  const scrub = createScrub({ ...options, changed: (workspaceId) => context.changed(workspaceId) })
-  const { store } = scrub
-  const [watchers, hints] = [createWatchers(), createDeliveryHints(store)]
-  const context: InboxContext = {
-    onCheckpoint: () => undefined,
-    ...options,
-    store,
-    workerQueues: createWorkerQueues(),
-    watchers,
-    held: new Set(),
-    waitingLeases: new Set(),
-    lookAfterChildren: () => children.lookAfterSoon(),
-    changed(workspaceId, taskId, result) {
-      if (taskId !== undefined) watchers.changed(taskId, result)
-      watchers.changed(workspaceId)
-      store.notify([workspaceId])
-    },
-    deliveriesWritten: hints.written,
-  }
-  const sweep = createSweep(context, {
-    sendDirective: (workerId, directive) => inbox.sendDirective(workerId, directive),
-    releaseLease: (key) => inbox.releaseLease(key),
-    lookAfterChildren: () => children.lookAfter(),
-    lookAfterBudgets: () => budgets.lookAfter(),
-    scrub: scrub.slice,
-  })
-  const inbox = createWorkerInbox({ context, fill: sweep.fill, lookAfter: sweep.lookAfter })
-  const { keepSessionOn = () => options.keepSession } = options
-  const bridges = createBridges({ context, workerInbox: inbox, fill: sweep.fill, keepSessionOn })
-  const children = createChildren(context, {
-    report: (letter, ancestry) => reception.admitInTree(letter, ancestry),
-    look: sweep.look,
-  })
-  const budgets = createBudgets(context, sweep.look)
+  const { host, keepSession, keepSessionOn = () => keepSession } = options
+  const { store, damaged } = noteDamage(options.store)
+  const context = createContext({ ...options, store })
+  const { clock, log, changed, watchers, timers, deliveryHints: hints } = context
+  const inbox = createWorkerInbox(context)
+  const children = createChildren(context)
   const delegations = createDelegations(context, inbox)
-  const { sendDirective } = inbox
-  const reception = createReception(context, { sendDirective, look: sweep.look, delegations, children })
-  const pendingAsks = createPendingAsks(context, sendDirective)
-  sweep.start()
+  const pendingAsks = createPendingAsks(context)
+  const budgets = createBudgets(context)
+  const scrub = createScrub({ store, damaged, clock, log, changed })
+  startSweep(context, { children, budgets, scrub })
   const stopListening = store.listen(() => {
     watchers.changedElsewhere()
-    sweep.look()
+    lookForWork(context)
   })
   return {
     store,
     inbox,
-    bridges,
-    reception,
-    deadLetters: createDeadLetters(context, sweep.look),
-    deliveries: createDeliveries({ store, changed: context.changed, host: options.host, hints }),
+    bridges: createBridges(context, { inbox, keepSessionOn }),
+    reception: createReception(context, { delegations, children }),
+    deadLetters: createDeadLetters(context),
+    deliveries: createDeliveries({ store, changed, host, hints }),
     pendingAsks,
     rules: createRules(context),
     budgets,
     damagedReplies: scrub,
-    pushConfigs: createPushConfigs(store, options.host),
-    queues: createWorkspaceQueues(context, sweep.look),
+    pushConfigs: createPushConfigs(store, host),
+    queues: createWorkspaceQueues(context),
     activity: createActivity(context),
     children,
     recover: () => recover(options),
     close() {
       stopListening()
       hints.stop()
-      sweep.stop()
+      timers.stop()
     },
   }
 }

@@ -12,13 +12,10 @@ import { lockWorkspace } from '../rows/lock-workspace.ts'
 import { recordChange } from '../rows/log.ts'
 import { choiceOf, coversUse } from '../rules/rule-pattern.ts'
 import { answererOfRule, findRule, insertRule } from '../rules/rules.ts'
-import type { Directive } from '../worker.ts'
 import type { InboxContext } from './context.ts'
+import { sendDirective } from './directives.ts'
 
-export function createPendingAsks(
-  context: InboxContext,
-  sendDirective: (workerId: string, directive: Directive) => void,
-): PendingAsks {
+export function createPendingAsks(context: InboxContext): PendingAsks {
   const { store } = context
   const findAsk = async (id: string): Promise<{ askKey: AskKey; stored: StoredAsk }> => {
     const askKey = parseAskId(id)
@@ -28,7 +25,8 @@ export function createPendingAsks(
   }
   const sendAnswer = ({ id, key, worker }: OpenAsk, decision: AskDecision) => {
     context.changed(key.workspaceId, key.taskId)
-    sendDirective(worker, { type: 'answer', key, askId: id, parts: decision === 'allowed' ? [] : undefined })
+    const parts = decision === 'allowed' ? [] : undefined
+    sendDirective(context, { worker, directive: { type: 'answer', key, askId: id, parts } })
   }
   return {
     async answer(id, decision, answerer) {

@@ -2,13 +2,10 @@
  * The door side of the local inbox: `Reception`. Readers wait on watchers, which only say "read again", and then read
  * the store; so a reader sees exactly what is durable, in commit order.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isFinal, isInterrupted, type Message, type Task, type TaskState } from '../../protocol/a2a.ts'
 import { sql, type Transaction } from '../../store/store.ts'
-import { type Admission, admit, isLargeLetter, prepareLargeLetter, prepareLetter } from '../commands/admit.ts'
+import type { Admission } from '../commands/admit.ts'
 import { cancel } from '../commands/cancel.ts'
-import type { PreparedLetter } from '../commands/letter-rows.ts'
-import type { Ancestry } from '../delegate/ancestry.ts'
 import { readLog } from '../read/event-log.ts'
 import { createLogWire, readStreamedReply, type StreamedReply, toWholeReplies } from '../read/log-wire.ts'
 import { listTasks } from '../read/task-list.ts'
@@ -29,36 +26,55 @@ import { IS_RUNNING } from '../rows/message.ts'
 import type { StatusMessage } from '../rows/status-message.ts'
 import type { TaskResult } from '../rows/task.ts'
 import { messagesOfTask } from '../rows/task-messages.ts'
-import type { Directive } from '../worker.ts'
+import { admitLetter, announce, forward } from './admissions.ts'
 import type { Children } from './children.ts'
 import type { InboxContext } from './context.ts'
 import type { Delegations } from './delegations.ts'
+import { lookForWork } from './directives.ts'
 import { markRead } from './mark-read.ts'
 import { type ChangeListener, listenForChanges, RECHECK_MS } from './watchers.ts'
 
-/** How reception reaches workers: a lease made on admission, and work that a cancel freed. */
 export interface ReceptionOptions {
-  sendDirective(workerId: string, directive: Directive): void
-  look(): void
   readonly delegations: Delegations
   readonly children: Pick<Children, 'lookAfter'>
 }
 
-/** Reception, and what the platform itself admits. */
-export interface LocalReception extends Reception {
-  /** Admits a message that takes a place in a tree of delegations. */
-  admitInTree(letter: Letter, ancestry: Ancestry): Promise<void>
-}
-
-export function createReception(context: InboxContext, options: ReceptionOptions): LocalReception {
+export function createReception(context: InboxContext, { delegations, children }: ReceptionOptions): Reception {
   const { store, workerQueues } = context
+  const admit = (letter: Letter) =>
+    letter.parent === undefined ? admitLetter(context, letter) : delegations.admit(letter, letter.parent)
+  const sendAndWait: Reception['send'] = async (letter, { maxMs, onAdmitted }, signal) => {
+    const admission = await admit(letter)
+    const { taskId } = admission.admitted
+    announce(context, letter, admission)
+    // Listen before a worker gets the message, so that its end cannot be missed.
+    const changes = listenForChanges(context, taskId)
+    try {
+      forward(context, admission)
+      await onAdmitted?.(admission.admitted)
+      const task = await waitForResult(context, { taskId, maxMs, changes, opened: taskOpenedBy(admission) }, signal)
+      if (task === undefined) throw taskNotFound(taskId)
+      return task
+    } finally {
+      changes.stop()
+    }
+  }
   return {
-    ...createAdmissions(context, options),
+    async admit(letter) {
+      const admission = await admit(letter)
+      announce(context, letter, admission)
+      forward(context, admission)
+      return admission.admitted
+    },
+    send: (letter, wait, signal) =>
+      letter.parent === undefined
+        ? sendAndWait(letter, wait, signal)
+        : delegations.whileWaiting(letter.parent, () => sendAndWait(letter, wait, signal)),
     async isAdmitted(message) {
       const known = 'select id from messages where dedupe = $1'
       return (await store.read(() => sql(known, [dedupeOf(message)]))).length > 0
     },
-    whileWaiting: (parent, work) => options.delegations.whileWaiting(parent, work),
+    whileWaiting: (parent, work) => delegations.whileWaiting(parent, work),
     task: (taskId, view = {}) => store.read(() => readTask(taskId, view)),
     snapshot: (taskId, view = {}) => store.read(() => readSnapshot(taskId, view)),
     artifact: (taskId, artifactId, view = {}) => store.read(() => readArtifact(taskId, artifactId, view)),
@@ -76,76 +92,13 @@ export function createReception(context: InboxContext, options: ReceptionOptions
     async cancel(taskId, view = {}) {
       const { workspaceId, running } = await store.write(() => cancel(taskId, view), view.workspaceId)
       context.changed(workspaceId, taskId)
-      if (running !== undefined) workerQueues.get(running.worker)?.put({ type: 'stop', key: running.key })
-      options.look()
-      await options.children.lookAfter()
+      if (running !== undefined) workerQueues.stop(running)
+      lookForWork(context)
+      await children.lookAfter()
       const task = await store.read(() => readTask(taskId, view))
       if (task === undefined) throw taskNotFound(taskId)
       return task
     },
-  }
-}
-
-/** Everything that admits: alone, as part of a tree, and with a wait for the result. */
-function createAdmissions(
-  context: InboxContext,
-  options: ReceptionOptions,
-): Pick<LocalReception, 'admit' | 'admitInTree' | 'send'> {
-  const { store, workerQueues } = context
-  const insert = (prepared: PreparedLetter) => {
-    const { workspaceId } = prepared.letter
-    const ready = workerQueues.ready(workspaceId)
-    return store.write(() => admit(prepared, ready), workspaceId)
-  }
-  const insertLarge = async (letter: Letter, ancestry?: Ancestry) => {
-    const admission = await insert(await prepareLargeLetter(letter, ancestry))
-    // The commit took long, and the turn that now begins works on the same large text.
-    await nextTurn()
-    return admission
-  }
-  const insertLetter = (letter: Letter, ancestry?: Ancestry) =>
-    isLargeLetter(letter) ? insertLarge(letter, ancestry) : insert(prepareLetter(letter, ancestry))
-  const write = (letter: Letter) =>
-    letter.parent === undefined ? insertLetter(letter) : options.delegations.admit(letter, letter.parent, insertLetter)
-  const announce = ({ workspaceId }: Letter, { admitted }: Admission) => {
-    context.onCheckpoint('admitted')
-    if (!admitted.duplicate) context.changed(workspaceId, admitted.taskId)
-  }
-  const forward = ({ toWorker }: Admission) => {
-    if (toWorker !== undefined) options.sendDirective(toWorker.worker, toWorker.directive)
-  }
-  const sendAndWait: Reception['send'] = async (letter, { maxMs, onAdmitted }, signal) => {
-    const admission = await write(letter)
-    const { taskId } = admission.admitted
-    announce(letter, admission)
-    // Listen before a worker gets the message, so that its end cannot be missed.
-    const changes = listenForChanges(context, taskId)
-    try {
-      forward(admission)
-      await onAdmitted?.(admission.admitted)
-      const task = await waitForResult(context, { taskId, maxMs, changes, opened: taskOpenedBy(admission) }, signal)
-      if (task === undefined) throw taskNotFound(taskId)
-      return task
-    } finally {
-      changes.stop()
-    }
-  }
-  return {
-    async admit(letter) {
-      const admission = await write(letter)
-      announce(letter, admission)
-      forward(admission)
-      return admission.admitted
-    },
-    async admitInTree(letter, ancestry) {
-      const admission = await insertLetter(letter, ancestry)
-      announce(letter, admission)
-      forward(admission)
-    },
-    send: (letter, wait, signal) =>
-      letter.parent === undefined
-        ? sendAndWait(letter, wait, signal)
-        : options.delegations.whileWaiting(letter.parent, () => sendAndWait(letter, wait, signal)),
   }
 }
 

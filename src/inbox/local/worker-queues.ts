@@ -4,7 +4,7 @@
  */
 import { createWaitQueue, type WaitQueue } from '../../wait.ts'
 import type { ReadyWorkers } from '../commands/admit.ts'
-import type { Directive, Worker } from '../worker.ts'
+import type { Directive, LeaseKey, Worker } from '../worker.ts'
 
 /** How many leases a bridge can hold at a time, and the ids of those it holds. */
 export interface LeaseCapacity {
@@ -21,10 +21,18 @@ export interface WorkerQueue extends WaitQueue<Directive> {
   accepts(endingLease?: string): boolean
 }
 
+/** A turn that runs, and its worker. */
+interface RunningTurn {
+  readonly worker: string
+  readonly key: LeaseKey
+}
+
 export interface WorkerQueues {
   open(worker: Worker, capacity?: LeaseCapacity): WorkerQueue
   close(queue: WorkerQueue): void
   get(workerId: string): WorkerQueue | undefined
+  /** Tells the worker, if it waits here, to stop that turn. A worker elsewhere learns it with its next renewal. */
+  stop(turn: RunningTurn): void
   ready(workspaceId: string): ReadyWorkers
   /** True when a worker waits here that has named this workspace, busy or not. */
   serves(workspaceId: string): boolean
@@ -49,6 +57,7 @@ export function createWorkerQueues(): WorkerQueues {
       if (queue.capacity !== undefined) capacities.delete(queue.capacity)
     },
     get: (workerId) => workerQueues.get(workerId),
+    stop: ({ worker, key }) => workerQueues.get(worker)?.put({ type: 'stop', key }),
     ready(workspaceId) {
       const ready: { hosted?: string; named?: string } = {}
       for (const queue of workerQueues.values()) {

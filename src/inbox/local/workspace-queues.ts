@@ -18,18 +18,18 @@ import { discardDeadLettersOf, wakeMessagesOf } from '../rows/message-updates.ts
 import { IS_OPEN } from '../rows/task.ts'
 import { messagesOfTask } from '../rows/task-messages.ts'
 import type { Failure, LeaseKey } from '../worker.ts'
-import type { InboxContext } from './context.ts'
+import { delegationEnded, type InboxContext } from './context.ts'
+import { lookForWork } from './directives.ts'
 
-/** `lookForWork` finds workers for the messages of a resumed queue. */
-export function createWorkspaceQueues(context: InboxContext, lookForWork: () => void): WorkspaceQueues {
+export function createWorkspaceQueues(context: InboxContext): WorkspaceQueues {
   const { store, workerQueues, watchers } = context
   const stop = (running: readonly RunningTurn[]) => {
-    for (const { worker, key } of running) workerQueues.get(worker)?.put({ type: 'stop', key })
+    for (const turn of running) workerQueues.stop(turn)
   }
   const wakeMessages = async (workspaceId: string, condition: string) => {
     await store.write(() => wake(workspaceId, condition), workspaceId)
     store.notify([workspaceId])
-    lookForWork()
+    lookForWork(context)
   }
   return {
     async pause(workspaceId, { now }) {
@@ -45,13 +45,13 @@ export function createWorkspaceQueues(context: InboxContext, lookForWork: () => 
       for (const { taskId } of canceled) context.changed(workspaceId, taskId)
       watchers.changedElsewhere()
       store.notify([workspaceId])
-      context.lookAfterChildren()
+      delegationEnded(context)
       return canceled.map(({ taskId }) => taskId)
     },
     async resume(workspaceId) {
       await store.write(() => setPaused(workspaceId, 0), workspaceId)
       store.notify([workspaceId])
-      lookForWork()
+      lookForWork(context)
     },
     limitsChanged: (workspaceId) => wakeMessages(workspaceId, HELD),
     retryFailed: (workspaceId) => wakeMessages(workspaceId, FAILED_OFTEN),
@@ -60,8 +60,8 @@ export function createWorkspaceQueues(context: InboxContext, lookForWork: () => 
       stop(ended.running)
       for (const taskId of ended.taskIds) context.changed(workspaceId, taskId)
       watchers.changed(workspaceId)
-      context.deliveriesWritten()
-      context.lookAfterChildren()
+      context.deliveryHints.written()
+      delegationEnded(context)
       return ended.taskIds.length
     },
   }

@@ -16,22 +16,37 @@ const PASS_MS = 3600_000
 /** Damaged replies that readers met since the last slice; further ones are found by a later slice. */
 const NOTED_MAX = 100
 
-export interface Scrub extends DamagedReplies {
-  /** The same store. A read that meets a damaged reply is noted. */
+/** A store whose reads note the damaged replies that they meet. */
+export interface WatchedStore {
   readonly store: Store
+  /** The ids of their messages, until the scrub takes them. */
+  readonly damaged: Set<string>
+}
+
+export function noteDamage(store: Store): WatchedStore {
+  const damaged = new Set<string>()
+  const read: Store['read'] = (transaction) => {
+    const result = store.read(transaction)
+    result.catch((error: unknown) => {
+      if (isReplyDamaged(error) && damaged.size < NOTED_MAX) damaged.add(String(error.details['messageId']))
+    })
+    return result
+  }
+  return { store: { ...store, read }, damaged }
+}
+
+export interface Scrub extends DamagedReplies {
   /** Checks the next replies. After the last one it rests for an hour. */
   slice(): Promise<void>
 }
 
-export interface ScrubOptions {
-  readonly store: Store
+export interface ScrubOptions extends WatchedStore {
   readonly clock: Clock
   readonly log: Log
   readonly changed: (workspaceId: string) => void
 }
 
-export function createScrub({ store, clock, log, changed }: ScrubOptions): Scrub {
-  const noted = new Set<string>()
+export function createScrub({ store, damaged, clock, log, changed }: ScrubOptions): Scrub {
   let after = ''
   let restUntilMs = 0
   const report = async (ids: readonly string[]) => {
@@ -45,25 +60,15 @@ export function createScrub({ store, clock, log, changed }: ScrubOptions): Scrub
   const checkNext = async () => {
     if (clock.monotonicMs() < restUntilMs) return
     const from = after
-    const { last, damaged } = await store.read(() => checkSlice(from))
-    await report(damaged)
-    after = last ?? ''
-    if (last === undefined) restUntilMs = clock.monotonicMs() + PASS_MS
+    const slice = await store.read(() => checkSlice(from))
+    await report(slice.damaged)
+    after = slice.last ?? ''
+    if (slice.last === undefined) restUntilMs = clock.monotonicMs() + PASS_MS
   }
   return {
-    store: {
-      ...store,
-      read(transaction) {
-        const result = store.read(transaction)
-        result.catch((error: unknown) => {
-          if (isReplyDamaged(error) && noted.size < NOTED_MAX) noted.add(String(error.details['messageId']))
-        })
-        return result
-      },
-    },
     async slice() {
-      const met = [...noted]
-      noted.clear()
+      const met = [...damaged]
+      damaged.clear()
       await report(met)
       await checkNext()
     },
