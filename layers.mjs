@@ -178,17 +178,12 @@ export const layerTable = {
 
   /** Files that name tables of other rooms. The list only gets shorter: a file that needs no exception must not have one. */
   tableReaders: {
-    'src/cli/data-folder/folder-standing.ts': ['push_configs', 'schedules', 'workspace_load'],
-    'src/cli/data-folder/lost-store.ts': ['secrets', 'workspaces'],
-    'src/inbox/local/delegations.ts': ['workspaces'],
-    'src/inbox/delegate/result-letter.ts': ['workspaces'],
-    'src/inbox/delegate/tree.ts': ['workspaces'],
+    'src/inbox/delegate/workspace-name.ts': ['workspaces'],
     'src/inbox/deliver/push-configs.ts': ['tokens'],
     'src/inbox/local/workspace-queues.ts': ['sessions'],
     'src/inbox/read/why-waiting.ts': ['presence'],
     'src/inbox/upkeep/retention.ts': ['sessions'],
-    'src/workspaces/presence.ts': ['budget_waits', 'conversations', 'messages', 'tasks'],
-    'src/workspaces/workspace-rows.ts': ['asks', 'conversations', 'messages', 'workspace_load'],
+    'src/workspaces/workspace-rows.ts': ['messages', 'workspace_load'],
   },
 
   /** Loads adapters, which are files of the owner's data folder and not of the repository. */

@@ -1,5 +1,5 @@
 /** Ends webhooks for good, in the transaction of `src/workspaces` that ends the token or the schedule behind them. */
-import { sql, statement, type Transaction, together } from '../store/store.ts'
+import { type Statement, sql, statement, type Transaction, together } from '../store/store.ts'
 
 const END = `update push_configs set state = 'failed', reason = $2, worker = null where state = 'active' and`
 
@@ -21,3 +21,7 @@ export function* endPushesOfTasks(
 ): Transaction<void> {
   yield* together(taskIds.map((taskId) => statement(`${END} task_id = $1 and id = $3`, [taskId, reason, id])))
 }
+
+/** All webhooks of this store. */
+export const endEveryPush = (reason: string): Statement =>
+  statement("update push_configs set state = 'failed', reason = $1, worker = null where state = 'active'", [reason])

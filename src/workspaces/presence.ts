@@ -14,15 +14,6 @@ const ERROR_RATE_MAX = 0.5
 /** States that a runtime reports when it is alive and cannot work. */
 const DEGRADED_STATES: ReadonlySet<string> = new Set(['wedged', 'degraded', 'failed'])
 
-/**
- * A column of a query on workspaces `w`. A parked message is the oldest of its conversation. Only conversations that wait
- * for a retry are read, by the index on their ready time, and of each only the messages that no turn has settled.
- */
-export const PARKED_STATUS = `(select t.status_message from conversations c
-    join messages m on m.conversation_id = c.id and m.n > c.settled_n and m.settled_at is null
-      and (m.parks > 0 or exists (select 1 from budget_waits b where b.message_id = m.id))
-    join tasks t on t.id = m.task_id where c.workspace_id = w.id and c.ready_at > now_ms() order by c.ready_at limit 1) as parked_status`
-
 /** The content of a heartbeat. */
 export interface HeartbeatReport {
   readonly current_task?: string

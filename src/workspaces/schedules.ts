@@ -348,3 +348,5 @@ function toSchedule(row: Row): Schedule {
     ...(Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<Schedule>),
   }
 }
+
+export const pauseEverySchedule = (): Statement => statement('update schedules set paused = 1')

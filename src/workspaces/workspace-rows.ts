@@ -12,13 +12,15 @@ import {
   hasQueue,
   insertQueue,
   lockCreation,
+  OPEN_PERMISSIONS,
+  parkedStatusOf,
   type QueueSettings,
+  readySinceOf,
   withQueue,
 } from '../inbox/queue-rows.ts'
 import { withinPage } from '../store/page-budget.ts'
 import { sql, type Transaction } from '../store/store.ts'
 import type { WorkspaceConfig } from './config/config-file.ts'
-import { PARKED_STATUS } from './presence.ts'
 import { toWorkspace, type WorkspaceRow, type WorkspaceSettings } from './to-workspace.ts'
 import {
   type BackendCheck,
@@ -268,13 +270,12 @@ const statusOf = (checked: BackendCheck): [WorkspaceStatus, string | null] =>
 const IS_RUNNING = `m.workspace_id = w.id and m.state in ('leased', 'stopping')`
 const SELECT_WORKSPACE = `select w.id, w.name, w.role, w.runtime, w.settings, w.status, w.status_reason, w.login_state,
   w.created_at, l.hosted, l.paused, l.slots, l.running, l.waiting, p.heard_at, p.signed_off_at, p.report, a.asked, now_ms() as now,
-  (select min(c.ready_at) from conversations c where c.workspace_id = w.id and c.ready_at is not null) as ready_since,
-  ${PARKED_STATUS}, (select count(*) from messages m where ${IS_RUNNING}) as turns,
+  ${readySinceOf('w.id')} as ready_since,
+  ${parkedStatusOf('w.id')} as parked_status, (select count(*) from messages m where ${IS_RUNNING}) as turns,
   (select min(coalesce(m.leased_at, m.admitted_at)) from messages m where ${IS_RUNNING}) as since,
   (select m.envelope from messages m where ${IS_RUNNING} limit 1) as working_on
   from workspaces w join workspace_load l on l.workspace_id = w.id left join presence p on p.workspace_id = w.id
-  left join (select workspace_id, count(*) as asked from asks where state = 'open' and tool is not null
-    group by workspace_id) a on a.workspace_id = w.id`
+  left join ${OPEN_PERMISSIONS} a on a.workspace_id = w.id`
 
 export function* findWorkspace(id: string): Transaction<(Workspace & WorkspaceLoad) | undefined> {
   const [row] = yield* sql<WorkspaceRow>(`${SELECT_WORKSPACE} where w.id = $1`, [id])
@@ -337,12 +338,11 @@ const LISTED_ENVELOPE_BYTES_MAX = 16 * 1024
 const selectWorkspaces = (keys: string): string => `select w.id, w.name, w.role, w.runtime, w.settings, w.status,
     w.status_reason, w.login_state, w.created_at, l.hosted, l.paused, l.slots, l.running, l.waiting, p.heard_at, p.signed_off_at,
     p.report, a.asked, now_ms() as now, coalesce(r.turns, 0) as turns, r.since, octet_length(m.envelope) as working_bytes,
-    (select min(c.ready_at) from conversations c where c.workspace_id = w.id and c.ready_at is not null) as ready_since,
-    case when octet_length(m.envelope) <= ${LISTED_ENVELOPE_BYTES_MAX} then m.envelope end as working_on, ${PARKED_STATUS}
+    ${readySinceOf('w.id')} as ready_since,
+    case when octet_length(m.envelope) <= ${LISTED_ENVELOPE_BYTES_MAX} then m.envelope end as working_on, ${parkedStatusOf('w.id')} as parked_status
   from (${keys}) k join workspaces w on w.id = k.id join workspace_load l on l.workspace_id = w.id
   left join presence p on p.workspace_id = w.id
-  left join (select workspace_id, count(*) as asked from asks where state = 'open' and tool is not null
-    group by workspace_id) a on a.workspace_id = w.id
+  left join ${OPEN_PERMISSIONS} a on a.workspace_id = w.id
   left join (select workspace_id, count(*) as turns, max(id) as message_id,
       min(coalesce(leased_at, admitted_at)) as since from messages
     where state in ('leased', 'stopping') group by workspace_id) r on r.workspace_id = w.id

@@ -6,7 +6,10 @@
 import { holdChannels } from '../../doors/chat/store/channels.ts'
 import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
-import { type Store, statement, together } from '../../store/store.ts'
+import { endEveryPush } from '../../inbox/push-ends.ts'
+import { pauseEveryQueue } from '../../inbox/queue-rows.ts'
+import { type Store, together } from '../../store/store.ts'
+import { pauseEverySchedule } from '../../workspaces/schedules.ts'
 import { askLine } from '../terminal/ask-line.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { isFolderLocked } from './data-folder.ts'
@@ -79,12 +82,10 @@ export async function holdCopy(store: Store): Promise<void> {
   if (store.engine !== 'sqlite') return
   await store.write(() =>
     together([
-      statement('update workspace_load set paused = 1'),
-      statement('update schedules set paused = 1'),
+      pauseEveryQueue(),
+      pauseEverySchedule(),
       holdChannels(WHY_HELD),
-      statement(`update push_configs set state = 'failed', reason = $1, worker = null where state = 'active'`, [
-        'the data folder is a copy: its original may call the same webhook',
-      ]),
+      endEveryPush('the data folder is a copy: its original may call the same webhook'),
     ]),
   )
 }

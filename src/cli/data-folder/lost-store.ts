@@ -6,7 +6,8 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { MoleculeError } from '../../errors.ts'
-import { type Store, sql } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
+import { isUnusedStore } from '../../workspaces/existing-workspace.ts'
 
 export interface LostStoreOptions {
   readonly store: Store
@@ -17,7 +18,7 @@ export interface LostStoreOptions {
 
 /** Throws `bad_config` when no platform has ever run on this store and the data folder has workspaces. */
 export async function refuseLostStore({ store, dataDir, storeName }: LostStoreOptions): Promise<void> {
-  if (!(await store.read(isUnused))) return
+  if (!(await store.read(isUnusedStore))) return
   const homes = join(dataDir, 'workspaces')
   const folders = workspaceFolders(homes)
   if (folders.length === 0) return
@@ -27,14 +28,6 @@ export async function refuseLostStore({ store, dataDir, storeName }: LostStoreOp
     `To begin with nothing instead, move ${homes} away`,
   ].join(' ')
   throw new MoleculeError('bad_config', message, { details: { path: homes } })
-}
-
-/** Every platform makes a secret at its first start, and a deleted workspace keeps its row. */
-function* isUnused() {
-  const [row] = yield* sql<{ used: number }>(
-    'select (select count(*) from secrets) + (select count(*) from workspaces) as used',
-  )
-  return Number(row?.used ?? 0) === 0
 }
 
 function workspaceFolders(homes: string): string[] {

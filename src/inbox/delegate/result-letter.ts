@@ -17,6 +17,7 @@ import type { Letter } from '../reception.ts'
 import { type StatusMessage, withoutDetail } from '../rows/status-message.ts'
 import { type Ancestry, budgetLimits, withTraceOf, withTravelled } from './ancestry.ts'
 import { readTree, turnsBelow, turnsMaxOf } from './tree.ts'
+import { workspaceName } from './workspace-name.ts'
 
 /** Names the task in the metadata of the message. */
 const RESULT_KEY = 'molecule_result_of'
@@ -47,8 +48,8 @@ interface ParentRow {
   context_id: string
 }
 
-const CHILD = `select m.task_id, m.workspace_id, w.name as workspace_name, t.state, t.status_message, m.reply, m.envelope
-  from messages m join tasks t on t.id = m.task_id left join workspaces w on w.id = m.workspace_id where m.id = $1`
+const CHILD = `select m.task_id, m.workspace_id, ${workspaceName('m.workspace_id')} as workspace_name, t.state, t.status_message,
+    m.reply, m.envelope from messages m join tasks t on t.id = m.task_id where m.id = $1`
 
 const PARENT = `select p.id, p.task_id, p.workspace_id, p.parent_id, p.root_id, p.parent_epoch, p.delegation, p.envelope, p.reply_to,
     c.principal, c.context_id

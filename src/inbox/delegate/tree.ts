@@ -6,6 +6,7 @@ import { MoleculeError } from '../../errors.ts'
 import { type TaskState, taskStateText } from '../../protocol/a2a.ts'
 import type { DelegationEnvelope, DelegationLimits } from '../../protocol/delegation.ts'
 import { sql, type Transaction } from '../../store/store.ts'
+import { workspaceName } from './workspace-name.ts'
 
 /** Turns that one root message may cause, its own included. */
 const TREE_TURNS_MAX = 50
@@ -32,11 +33,11 @@ export interface TreeRow {
 }
 
 /** Two indexed reads: the root itself has no `root_id`. */
-const TREE = `select m.id, m.parent_id, m.task_id, m.workspace_id, w.name as workspace_name, t.principal,
+const TREE = `select m.id, m.parent_id, m.task_id, m.workspace_id, ${workspaceName('m.workspace_id')} as workspace_name, t.principal,
     t.state as task_state, case when m.settled_at is null then 1 else 0 end as open,
     1 + m.failures + m.losses as turns, m.delegation
   from (select r.id from messages r where r.id = $1 union all select c.id from messages c where c.root_id = $1) k
-  join messages m on m.id = k.id join tasks t on t.id = m.task_id left join workspaces w on w.id = m.workspace_id
+  join messages m on m.id = k.id join tasks t on t.id = m.task_id
   order by m.id limit ${TREE_ROWS_MAX}`
 
 /** The root comes first, then its tree in the order of admission. */

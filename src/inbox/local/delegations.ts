@@ -9,6 +9,7 @@ import { sql, together } from '../../store/store.ts'
 import { createKeyedQueue } from '../../wait.ts'
 import type { Admission } from '../commands/admit.ts'
 import { findParent, toChild, toOrphan } from '../delegate/ancestry.ts'
+import { workspaceName } from '../delegate/workspace-name.ts'
 import type { DelegatingConversation, Letter } from '../reception.ts'
 import { lockWorkspace } from '../rows/lock-workspace.ts'
 import { recordChange } from '../rows/log.ts'
@@ -74,6 +75,8 @@ function sendWaiting({ workerQueues, waitingLeases }: InboxContext, { key, worke
   workerQueues.get(worker)?.put({ type: 'waiting', key, waiting })
 }
 
+const TARGET_NAME = `select ${workspaceName('$1')} as name`
+
 /**
  * Shows the delegation in the activity and the story of its parent, and notes on the parent that it has children. A
  * failure loses only the report: the sweep finds the children of a parent without the note.
@@ -86,7 +89,7 @@ async function logDelegation(
   const child = admission.admitted.taskId
   try {
     await store.write(function* () {
-      const [target] = yield* sql<{ name: string }>('select name from workspaces where id = $1', [letter.workspaceId])
+      const [target] = yield* sql<{ name: string | null }>(TARGET_NAME, [letter.workspaceId])
       const item = { t: 'delegated', taskId: child, workspace: target?.name ?? letter.workspaceId } as const
       yield* together([
         lockWorkspace(workspaceId),
