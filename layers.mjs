@@ -180,7 +180,7 @@ export const layerTable = {
   tableReaders: {
     'src/inbox/delegate/workspace-name.ts': ['workspaces'],
     'src/inbox/deliver/push-configs.ts': ['tokens'],
-    'src/inbox/local/workspace-queues.ts': ['sessions'],
+    'src/inbox/commands/workspace-queue.ts': ['sessions'],
     'src/inbox/read/why-waiting.ts': ['presence'],
     'src/inbox/upkeep/retention.ts': ['sessions'],
     'src/workspaces/workspace-rows.ts': ['messages', 'workspace_load'],

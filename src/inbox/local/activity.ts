@@ -1,8 +1,6 @@
 /** Notes in the activity log, and the news that a log has grown. */
-import { MoleculeError } from '../../errors.ts'
-import { sql, type Transaction } from '../../store/store.ts'
-import type { Activity, ActivityNote } from '../activity.ts'
-import type { LogItem } from '../rows/log.ts'
+import type { Activity } from '../activity.ts'
+import { addNote } from '../commands/add-note.ts'
 import type { InboxContext } from './context.ts'
 import { listenForChanges, RECHECK_MS } from './watchers.ts'
 
@@ -24,19 +22,4 @@ export function createActivity(context: InboxContext): Activity {
       return seq
     },
   }
-}
-
-export function* addNote(workspaceId: string, { type, text, by }: ActivityNote): Transaction<number> {
-  const item: LogItem = { t: 'note', type, text, by }
-  const [load] = yield* sql<{ seq: number }>(
-    'update workspace_load set seq = seq + 1 where workspace_id = $1 returning seq',
-    [workspaceId],
-  )
-  if (load === undefined) throw new MoleculeError('not_found', `there is no workspace ${workspaceId}`)
-  yield* sql('insert into events (workspace_id, seq, at_ms, items) values ($1, $2, now_ms(), $3)', [
-    workspaceId,
-    load.seq,
-    JSON.stringify([item]),
-  ])
-  return load.seq
 }
