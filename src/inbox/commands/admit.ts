@@ -20,7 +20,6 @@ import { recordChange } from '../rows/log.ts'
 import { insertAnswer, insertLeased, insertQueued } from '../rows/message.ts'
 import type { Directive } from '../worker.ts'
 import { answerAsk, type OpenAsk, openAskOf } from './ask.ts'
-import type { WorkerDirective } from './directives.ts'
 import {
   budgetStatements,
   type ContinuedTaskRow,
@@ -34,6 +33,7 @@ import {
   taskStatements,
 } from './letter-rows.ts'
 import { requireQueueShare } from './queue-share.ts'
+import type { WorkerDirective } from './stored-directives.ts'
 
 /** A letter up to this size is prepared in one step. */
 const SMALL_LETTER_BYTES_MAX = 256 * 1024

@@ -1,9 +1,9 @@
 /**
  * Asks: questions and permissions that a running turn puts to a person. An ask suspends the turn. A question sets the
  * task to input-required; the next message to the task is the answer and goes to the waiting worker, not into the
- * queue. A permission sets auth-required and is answered by owners only (`pending-asks.ts`), so that a sender cannot
- * allow what its agent does. A permission that a rule covers is allowed at once. After the timeout an ask is denied. If the worker dies the ask is void, and an answer that
- * came waits in the queue behind the re-run.
+ * queue. A permission sets auth-required and is answered by owners only (`answer-ask.ts`), so that a sender cannot
+ * allow what its agent does. A permission that a rule covers is allowed at once. After the timeout an ask is denied. If
+ * the worker dies the ask is void, and an answer that came waits in the queue behind the re-run.
  */
 import type { Part, TaskState } from '../../protocol/a2a.ts'
 import { runStatement, sql, type Transaction, together } from '../../store/store.ts'
@@ -26,7 +26,7 @@ import { markAsked } from '../rows/message-updates.ts'
 import { setTaskState } from '../rows/task.ts'
 import { answererOfRule, useRule } from '../rules/rules.ts'
 import type { Ask, LeaseKey, LeaseStanding } from '../worker.ts'
-import type { WorkerDirective } from './directives.ts'
+import type { WorkerDirective } from './stored-directives.ts'
 import { lockHeldTurn, type SuspendOutput, suspend, takeSlotBack } from './suspend.ts'
 
 /** Asks denied in one sweep; the next sweep denies the rest. */

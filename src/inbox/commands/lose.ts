@@ -3,12 +3,14 @@
  * again, or is dead after too many losses. Open asks are void, and an answer that came goes back into the queue behind
  * it.
  */
-import { runStatement, type Transaction, together } from '../../store/store.ts'
+import { runStatement, statement, type Transaction, together } from '../../store/store.ts'
 import { voidOpenAsks } from '../rows/ask.ts'
 import { freeConversation } from '../rows/conversation.ts'
+import { lockWorkspace } from '../rows/lock-workspace.ts'
 import { type LogItem, recordChange } from '../rows/log.ts'
-import { closeLostStopped, type MessageState, returnLost, returnUnbegun } from '../rows/message.ts'
+import { closeLostStopped, IS_RUNNING, type MessageState, returnLost, returnUnbegun } from '../rows/message.ts'
 import { countLoss } from '../rows/message-updates.ts'
+import type { LeaseKey } from '../worker.ts'
 import { voidAsks } from './ask.ts'
 import { failTask } from './fail-task.ts'
 
@@ -69,4 +71,17 @@ export function* freeLost(message: LostMessage, { again, items, waiting }: LostT
     entries: items.length === 0 ? [] : [{ taskId: message.task_id, messageId: message.id, items }],
   }
   yield* together([freeConversation(message.conversation_id), ...recordChange(change)])
+}
+
+/** Ends the lease of that worker, if it still holds it: the worker does not know of it. */
+export function* freeLease(key: LeaseKey, worker: string): Transaction<void> {
+  const [, [message]] = (yield* together([
+    lockWorkspace(key.workspaceId),
+    statement(
+      `select ${LOST_COLUMNS} from messages where id = $1 and ${IS_RUNNING} and exists
+         (select 1 from conversations c where c.id = conversation_id and c.worker = $2 and c.lease_epoch = $3)`,
+      [key.messageId, worker, key.epoch],
+    ),
+  ])) as unknown as [unknown, LostMessage[]]
+  if (message !== undefined) yield* freeLost(message, yield* recordLoss(message))
 }

@@ -5,14 +5,11 @@
  * not name in its next call, is freed at once. Its answer was lost, or the bridge was restarted.
  */
 import { MoleculeError } from '../../errors.ts'
-import { sql, statement, type Transaction, together } from '../../store/store.ts'
 import { onAbort } from '../../wait.ts'
 import type { BridgeCall, Bridges } from '../bridges.ts'
-import { freeLost, LOST_COLUMNS, type LostMessage, recordLoss } from '../commands/lose.ts'
+import { freeLease } from '../commands/lose.ts'
 import type { KeepSessionOn } from '../commands/record-outcome.ts'
-import { findLeasesOf } from '../rows/lease.ts'
-import { lockWorkspace } from '../rows/lock-workspace.ts'
-import { IS_RUNNING } from '../rows/message.ts'
+import { findHolder, findLeasesOf, type LeaseHolder } from '../rows/lease.ts'
 import { type Directive, type Inbox, type LeaseKey, leaseId } from '../worker.ts'
 import type { InboxContext } from './context.ts'
 import { fillQueue, releaseLease, settleTurn } from './directives.ts'
@@ -154,35 +151,4 @@ async function reconcile(
     for (const lease of reported) if (!stored.has(lease)) held.delete(lease)
   }
   return new Set([...reported].filter((lease) => held.has(lease) && !waitingLeases.has(lease)))
-}
-
-function* freeLease(key: LeaseKey, worker: string): Transaction<void> {
-  const [, [message]] = (yield* together([
-    lockWorkspace(key.workspaceId),
-    statement(
-      `select ${LOST_COLUMNS} from messages where id = $1 and ${IS_RUNNING} and exists
-         (select 1 from conversations c where c.id = conversation_id and c.worker = $2 and c.lease_epoch = $3)`,
-      [key.messageId, worker, key.epoch],
-    ),
-  ])) as unknown as [unknown, LostMessage[]]
-  if (message !== undefined) yield* freeLost(message, yield* recordLoss(message))
-}
-
-interface LeaseHolder {
-  /** Null when the conversation is free. */
-  readonly worker: string | null
-  readonly leaseEpoch: number
-}
-
-/**
- * The worker of the message's conversation. Undefined when the key is wrong: a bridge's token is for one workspace, and a
- * key with the id of a message elsewhere must not reach that message.
- */
-function* findHolder(key: LeaseKey): Transaction<LeaseHolder | undefined> {
-  const [row] = yield* sql<{ worker: string | null; lease_epoch: number }>(
-    `select c.worker, c.lease_epoch from messages m join conversations c on c.id = m.conversation_id
-     where m.id = $1 and m.task_id = $2 and m.conversation_id = $3 and m.workspace_id = $4`,
-    [key.messageId, key.taskId, key.conversationId, key.workspaceId],
-  )
-  return row && { worker: row.worker, leaseEpoch: Number(row.lease_epoch) }
 }

@@ -6,18 +6,15 @@
  * next sweep finds it again.
  */
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
-import { runStatement, sql, type Transaction } from '../../store/store.ts'
+import { runStatement } from '../../store/store.ts'
 import { cancel } from '../commands/cancel.ts'
+import { type EndedRow, findEnded, findOrphans } from '../delegate/open-children.ts'
 import { readResult } from '../delegate/result-letter.ts'
-import { IS_GIVEN_UP, inStates } from '../rows/message.ts'
 import { closeChild } from '../rows/message-updates.ts'
-import { messagesOfTask } from '../rows/task-messages.ts'
 import { admitLetter, announce, forward } from './admissions.ts'
 import type { InboxContext } from './context.ts'
 import { lookForWork } from './directives.ts'
 
-/** Children of each kind handled in one pass; the next pass handles the rest. */
-const CHILDREN_MAX = 100
 /** Passes in one run. A cancel goes down one level of the tree in each. */
 const PASSES_MAX = 20
 
@@ -66,20 +63,6 @@ export function createChildren(context: InboxContext): Children {
   return children
 }
 
-interface OrphanRow {
-  task_id: string
-  workspace_id: string
-}
-
-/** Open children of a parent that was cancelled or is dead. */
-function* findOrphans(): Transaction<OrphanRow[]> {
-  return yield* sql<OrphanRow>(
-    `select distinct m.task_id, m.workspace_id from messages m join messages p on p.id = m.parent_id
-     where m.child_open = 1 and m.settled_at is null and not m.${inStates('stopping')}
-       and p.${IS_GIVEN_UP} limit ${CHILDREN_MAX}`,
-  )
-}
-
 const ORPHANED = { parts: [{ text: 'the task that delegated it was cancelled or has failed' }], code: 'canceled' }
 
 /** Returns how many tasks were cancelled. */
@@ -99,28 +82,6 @@ async function cancelOrphans({ store, workerQueues, changed, log }: InboxContext
     }
   }
   return canceled
-}
-
-interface EndedRow {
-  id: string
-  workspace_id: string
-  /** 1 when the turn of its parent is done and did not read it; a parent that was cancelled or failed gets no result. */
-  due: number
-}
-
-/**
- * Children that have ended, whose end was not handled, and whose parent has ended or is deleted. While the parent runs,
- * its turn may still read the result. A task with another open message has no result yet.
- */
-function* findEnded(): Transaction<EndedRow[]> {
-  return yield* sql<EndedRow>(
-    `select m.id, m.workspace_id,
-       case when p.${inStates('done')} and coalesce(m.read_epoch, 0) <> coalesce(p.settled_epoch, -1) then 1 else 0 end as due
-     from messages m left join messages p on p.id = m.parent_id
-     where m.child_open = 1 and m.settled_at is not null and (p.id is null or p.settled_at is not null)
-       and not exists (select 1 from messages o where ${messagesOfTask('o', 'm.task_id')} and o.settled_at is null)
-     order by m.settled_at, m.id limit ${CHILDREN_MAX}`,
-  )
 }
 
 /** Returns how many ends were handled. */

@@ -5,15 +5,11 @@
  */
 
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
-import { sql, together } from '../../store/store.ts'
 import { createKeyedQueue } from '../../wait.ts'
 import type { Admission } from '../commands/admit.ts'
 import { findParent, toChild, toOrphan } from '../delegate/ancestry.ts'
-import { workspaceName } from '../delegate/workspace-name.ts'
+import { recordDelegation } from '../delegate/record-delegation.ts'
 import type { DelegatingConversation, Letter } from '../reception.ts'
-import { lockWorkspace } from '../rows/lock-workspace.ts'
-import { recordChange } from '../rows/log.ts'
-import { markParent } from '../rows/message-updates.ts'
 import { type Inbox, type LeaseKey, leaseId } from '../worker.ts'
 import { admitLetter } from './admissions.ts'
 import type { InboxContext } from './context.ts'
@@ -75,29 +71,20 @@ function sendWaiting({ workerQueues, waitingLeases }: InboxContext, { key, worke
   workerQueues.get(worker)?.put({ type: 'waiting', key, waiting })
 }
 
-const TARGET_NAME = `select ${workspaceName('$1')} as name`
-
 /**
  * Shows the delegation in the activity and the story of its parent, and notes on the parent that it has children. A
  * failure loses only the report: the sweep finds the children of a parent without the note.
  */
 async function logDelegation(
   { store, log, changed }: InboxContext,
-  { workspaceId, taskId, messageId }: LeaseKey,
+  parent: LeaseKey,
   { letter, admission }: { readonly letter: Letter; readonly admission: Admission },
 ): Promise<void> {
+  const { workspaceId } = parent
   const child = admission.admitted.taskId
   try {
-    await store.write(function* () {
-      const [target] = yield* sql<{ name: string | null }>(TARGET_NAME, [letter.workspaceId])
-      const item = { t: 'delegated', taskId: child, workspace: target?.name ?? letter.workspaceId } as const
-      yield* together([
-        lockWorkspace(workspaceId),
-        markParent(messageId),
-        ...recordChange({ workspaceId, entries: [{ taskId, messageId, items: [item] }] }),
-      ])
-    }, workspaceId)
-    changed(workspaceId, taskId)
+    await store.write(() => recordDelegation(parent, { taskId: child, workspaceId: letter.workspaceId }), workspaceId)
+    changed(workspaceId, parent.taskId)
   } catch (error) {
     log.warn({ err: toMoleculeError(error), taskId: child }, 'a delegation is missing in the activity of its parent')
   }

@@ -4,10 +4,10 @@
  */
 import { toMoleculeError } from '../../errors.ts'
 import { CLAIMS_MAX, type Claim, claimReady, findClaimableWorkspaces, type NextClaim } from '../commands/claim.ts'
-import type { WorkerDirective } from '../commands/directives.ts'
 import { maskSettle } from '../commands/mask-turn.ts'
 import type { SettleInput } from '../commands/record-outcome.ts'
 import { type SettleOutput, settle } from '../commands/settle.ts'
+import type { WorkerDirective } from '../commands/stored-directives.ts'
 import { type Inbox, type LeaseKey, leaseId } from '../worker.ts'
 import { delegationEnded, type InboxContext } from './context.ts'
 import type { WorkerQueue } from './worker-queues.ts'

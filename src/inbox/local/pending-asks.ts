@@ -1,5 +1,5 @@
 /**
- * The owners' answers to the permissions that running turns ask for (`views/pending-asks.ts` lists them). An answer goes to the
+ * The owners' answers to the permissions that running turns ask for (`src/views/needs/` lists them). An answer goes to the
  * turn that waits for it. The sweep denies asks that time out.
  */
 import { MoleculeError } from '../../errors.ts'

@@ -3,7 +3,7 @@
  * the store; so a reader sees exactly what is durable, in commit order.
  */
 import { isFinal, isInterrupted, type Message, type Task, type TaskState } from '../../protocol/a2a.ts'
-import { sql, type Transaction } from '../../store/store.ts'
+import type { Transaction } from '../../store/store.ts'
 import type { Admission } from '../commands/admit.ts'
 import { cancel } from '../commands/cancel.ts'
 import { readLog } from '../read/event-log.ts'
@@ -21,11 +21,10 @@ import {
 } from '../read/tasks.ts'
 import { whyStopped } from '../read/why-waiting.ts'
 import type { FollowOptions, Letter, LogEntry, Reception } from '../reception.ts'
-import { dedupeOf } from '../rows/dedupe.ts'
-import { IS_RUNNING } from '../rows/message.ts'
+import { isAdmitted } from '../rows/dedupe.ts'
+import { hasRunningTurn } from '../rows/lease.ts'
 import type { StatusMessage } from '../rows/status-message.ts'
 import type { TaskResult } from '../rows/task.ts'
-import { messagesOfTask } from '../rows/task-messages.ts'
 import { admitLetter, announce, forward } from './admissions.ts'
 import type { Children } from './children.ts'
 import type { InboxContext } from './context.ts'
@@ -70,10 +69,7 @@ export function createReception(context: InboxContext, { delegations, children }
       letter.parent === undefined
         ? sendAndWait(letter, wait, signal)
         : delegations.whileWaiting(letter.parent, () => sendAndWait(letter, wait, signal)),
-    async isAdmitted(message) {
-      const known = 'select id from messages where dedupe = $1'
-      return (await store.read(() => sql(known, [dedupeOf(message)]))).length > 0
-    },
+    isAdmitted: (message) => store.read(() => isAdmitted(message)),
     whileWaiting: (parent, work) => delegations.whileWaiting(parent, work),
     task: (taskId, view = {}) => store.read(() => readTask(taskId, view)),
     snapshot: (taskId, view = {}) => store.read(() => readSnapshot(taskId, view)),
@@ -216,9 +212,5 @@ function* whyNotStarting(
 ): Transaction<StatusMessage | undefined> {
   const reason = yield* whyStopped(workspaceId, () => workerQueues.serves(workspaceId))
   if (reason === undefined) return undefined
-  const running = yield* sql(
-    `select 1 as running from messages m where ${messagesOfTask('m', '$1')} and m.${IS_RUNNING} limit 1`,
-    [id],
-  )
-  return running.length === 0 ? reason : undefined
+  return (yield* hasRunningTurn(id)) ? undefined : reason
 }

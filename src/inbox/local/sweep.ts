@@ -4,7 +4,7 @@
  * certain.
  */
 import { denyAsk, findTimedOutAsks } from '../commands/ask.ts'
-import { findDirectives } from '../commands/directives.ts'
+import { findDirectives } from '../commands/stored-directives.ts'
 import { findLapsed, freeLapsed, type LapsedLease, takeLapsed } from '../commands/take-over.ts'
 import { LEASE_MS } from '../rows/conversation.ts'
 import { expire, findExpired } from '../upkeep/expire.ts'

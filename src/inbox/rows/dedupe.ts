@@ -8,6 +8,7 @@
  */
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import { sql, type Transaction } from '../../store/store.ts'
 
 const KEY_BYTES = 16
 const CHECKSUM_BYTES = 4
@@ -22,6 +23,11 @@ export interface SenderKey {
 /** The first formula: of a key that the caller named, and of the first message under a message id. */
 export function dedupeOf({ workspaceId, principal, key }: SenderKey): Uint8Array {
   return keyAndHash(key, [workspaceId, principal, key])
+}
+
+/** Whether the sender's message of this key was admitted before. */
+export function* isAdmitted(key: SenderKey): Transaction<boolean> {
+  return (yield* sql('select id from messages where dedupe = $1', [dedupeOf(key)])).length > 0
 }
 
 /** What makes a message under a used message id another one. Absent: it was sent without. */

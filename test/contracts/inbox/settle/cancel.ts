@@ -1,7 +1,7 @@
 /** Cancel of a waiting and of a running message. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findDirectives } from '../../../../src/inbox/commands/directives.ts'
+import { findDirectives } from '../../../../src/inbox/commands/stored-directives.ts'
 import { readChatPage } from '../../../../src/views/chat-page.ts'
 import { letterTo } from '../../../fakes/letters.ts'
 import { done, failure, hasCode, type InboxHarness } from '../harness.ts'
