@@ -1,10 +1,9 @@
 /** Chat channels: the bots, the chats that are bound to workspaces, and the people who want to talk to them. */
 import { z } from 'zod'
 import { endpoint, nothing } from './endpoint.ts'
-import { shortTextSchema } from './fields.ts'
+import { shortTextSchema, URL_CHARACTERS_MAX } from './fields.ts'
 
 const TOKEN_CHARACTERS_MAX = 500
-const URL_CHARACTERS_MAX = 2000
 /** Of the id of a chat or of a person on the service. */
 export const PLACE_CHARACTERS_MAX = 100
 const LISTED_IDS_MAX = 500

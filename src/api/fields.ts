@@ -7,6 +7,8 @@ import {
   SHORT_TEXT_CHARACTERS_MAX,
 } from '../workspaces/workspace.ts'
 
+export const URL_CHARACTERS_MAX = 2000
+
 /** The name of a workspace or of a schedule. */
 export const nameSchema = z.string().trim().min(1).max(NAME_CHARACTERS_MAX).refine(isPlainLine, PLAIN_LINE_REASON)
 

@@ -4,7 +4,7 @@ import { MEMORIES_PAGE_MAX, MEMORY_CHARACTERS_MAX, QUERY_CHARACTERS_MAX } from '
 import { endpoint, nothing } from './endpoint.ts'
 
 const MEMORIES_LISTED = 20
-const NAMESPACE_CHARACTERS_MAX = 100
+export const NAMESPACE_CHARACTERS_MAX = 100
 
 const kindSchema = z.enum(['memory', 'summary'])
 

@@ -2,12 +2,11 @@
 import { z } from 'zod'
 import { TASK_STATES } from '../protocol/a2a.ts'
 import { endpoint, nothing } from './endpoint.ts'
-import { nameSchema, shortTextSchema } from './fields.ts'
+import { nameSchema, shortTextSchema, URL_CHARACTERS_MAX } from './fields.ts'
 
 const TEXT_CHARACTERS_MAX = 100_000
 const CRON_CHARACTERS_MAX = 200
 const ZONE_CHARACTERS_MAX = 60
-const URL_CHARACTERS_MAX = 2000
 
 const missedSchema = z.enum(['once', 'skip'])
 

@@ -19,7 +19,7 @@ import { endpoint } from './endpoint.ts'
 import { nameSchema, shortTextSchema } from './fields.ts'
 import { tokenViewSchema } from './tokens.ts'
 
-const PATH_CHARACTERS_MAX = 4096
+export const PATH_CHARACTERS_MAX = 4096
 
 /** Workspaces of one page. */
 const WORKSPACES_LISTED = 100

@@ -3,7 +3,7 @@
  * byte, and its failures are those of `exec`. It keeps no session, and neither the system prompt nor any other option of
  * ours reaches the program: the owner's arguments say all.
  */
-import { createDeltaReader, replyPart } from '../engine/cli/stdout-reply.ts'
+import { outputTo, replyPart } from '../engine/cli/stdout-reply.ts'
 import { runFailure } from '../engine/failure/run-failure.ts'
 import type { EndEvent, TurnStream } from '../engine/turn-engine.ts'
 import { environmentOf, factsOf, KILL_GRACE_MS, type StartPlan } from './start-plan.ts'
@@ -12,14 +12,6 @@ export async function runText(plan: StartPlan, prompt: string, stream: TurnStrea
   const { claude, turn } = plan
   const { bin, args, timeoutMs } = claude.settings
   const facts = factsOf(claude)
-  const readDelta = createDeltaReader()
-  const onOutput = (chunk: Uint8Array) => {
-    try {
-      stream.emit(readDelta(chunk))
-    } catch (thrown) {
-      stream.fail(thrown)
-    }
-  }
   const result = await claude.context.processes.run(
     {
       command: [bin, '-p', ...args],
@@ -30,7 +22,7 @@ export async function runText(plan: StartPlan, prompt: string, stream: TurnStrea
       outputBytesMax: facts.outputBytesMax,
       killGraceMs: KILL_GRACE_MS,
       ...(timeoutMs !== undefined && { timeoutMs }),
-      onOutput,
+      onOutput: outputTo(stream),
       ...(turn.onWait !== undefined && { onWait: turn.onWait }),
     },
     stream.signal,

@@ -6,7 +6,7 @@
 import { childEnvironment } from '../../process/child-environment.ts'
 import { joinText } from '../../protocol/request.ts'
 import type { Backend, BackendContext, BackendDefinition, Turn } from '../backend.ts'
-import { createDeltaReader, replyPart } from '../engine/cli/stdout-reply.ts'
+import { outputTo, replyPart } from '../engine/cli/stdout-reply.ts'
 import { messageVariables } from '../engine/environment/agent-environment.ts'
 import { type RunFacts, runFailure, stderrTail } from '../engine/failure/run-failure.ts'
 import { openProgramBrief, type ProgramBrief, writeBriefFiles } from '../engine/files/program-brief.ts'
@@ -97,14 +97,6 @@ async function runCommand(
 ): Promise<EndEvent> {
   const { settings, shell, environment, processes } = context
   const { request } = turn
-  const readDelta = createDeltaReader()
-  const onOutput = (chunk: Uint8Array) => {
-    try {
-      stream.emit(readDelta(chunk))
-    } catch (thrown) {
-      stream.fail(thrown)
-    }
-  }
   const run = {
     command: shell.command(settings.command),
     cwd: turn.workingDir,
@@ -115,7 +107,7 @@ async function runCommand(
     outputBytesMax: settings.outputBytesMax,
     killGraceMs: KILL_GRACE_MS,
     ...(settings.timeoutMs !== undefined && { timeoutMs: settings.timeoutMs }),
-    onOutput,
+    onOutput: outputTo(stream),
     ...(turn.onWait !== undefined && { onWait: turn.onWait }),
   }
   const result = await processes.run(run, stream.signal)

@@ -19,7 +19,7 @@ import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import { printable, printableName } from '../../printable.ts'
 import { sleep } from '../../wait.ts'
-import { followActivity } from '../platform/follow-activity.ts'
+import { followActivity, RETRY_MS } from '../platform/follow-activity.ts'
 import {
   answerTextOf,
   type ChatSpeaker,
@@ -115,8 +115,6 @@ function entriesBefore({ entries }: ChatHistory, taskId: string): readonly ChatE
   const first = entries.findIndex(({ task_id: task }) => task === taskId)
   return first === -1 ? entries : entries.slice(0, first)
 }
-
-const RETRY_MS = 500
 
 /** Repeats a read while the platform is away: the event may be the last one of its task. Undefined on abort. */
 async function throughOutage<T>(read: () => Promise<T>, clock: Clock, signal: AbortSignal): Promise<T | undefined> {

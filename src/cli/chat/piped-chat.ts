@@ -9,7 +9,7 @@ import { isFinal, type Task, taskStateText } from '../../protocol/a2a.ts'
 import { type SaveOptions, saveAnswerFiles } from '../files/save-files.ts'
 import { formatSeconds } from '../terminal/human-time.ts'
 import { withOwnCommand } from '../terminal/own-command.ts'
-import { withoutNumbers } from '../terminal/progress.ts'
+import { REASON_AFTER_MS, withoutNumbers } from '../terminal/progress.ts'
 import { noticeText, partsText } from '../terminal/task-text.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import type { ChatConversation, ConversationOptions } from './conversation.ts'
@@ -109,8 +109,6 @@ function showEnd({ id, status }: Task, { terminal, command }: PipedChatOptions):
   return false
 }
 
-/** A message that begins at once has a reason to wait for a moment, which says nothing. */
-const REASON_AFTER_MS = 500
 const LINE_MS = 30_000
 
 /** Lines about a wait: each new reason once, and how long it has lasted every 30 s. */

@@ -17,6 +17,9 @@ import {
   type Payer,
 } from './payers.ts'
 
+/** How long a program may take to say what it supports. */
+export const VALIDATE_TIMEOUT_MS = 60_000
+
 export interface AgentCli {
   /** Name of the program. */
   readonly bin: string

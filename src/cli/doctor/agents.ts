@@ -9,11 +9,10 @@ import { findProgram } from '../../backends/engine/probe/validate-cli.ts'
 import type { FoundAgentView } from '../../client/views.ts'
 import { toMoleculeError } from '../../errors.ts'
 import type { Environment } from '../terminal/terminal.ts'
-import { AGENT_CLIS, type AgentCli, loginRemedy } from './agent-clis.ts'
+import { AGENT_CLIS, type AgentCli, loginRemedy, VALIDATE_TIMEOUT_MS } from './agent-clis.ts'
 import type { Finding } from './finding.ts'
 import { type TurnTrial, tryTurn } from './try-turn.ts'
 
-const VALIDATE_TIMEOUT_MS = 60_000
 /** Room for two probes: a second one follows when the first finds something missing. */
 const DRIFT_TIMEOUT_MS = 120_000
 

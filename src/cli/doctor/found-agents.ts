@@ -11,13 +11,12 @@ import type { FoundAgent, FoundAgents } from '../../doors/http/routes/route.ts'
 import { toMoleculeError } from '../../errors.ts'
 import { abortableOr } from '../../wait.ts'
 import type { Environment } from '../terminal/terminal.ts'
-import { AGENT_CLIS, type AgentCli, loginRemedy } from './agent-clis.ts'
+import { AGENT_CLIS, type AgentCli, loginRemedy, VALIDATE_TIMEOUT_MS } from './agent-clis.ts'
 
 /** A list is kept this long; a log-in shows after it. */
 const LIST_KEPT_MS = 3000
 /** How long a list waits for versions that are not known yet. */
 const VERSIONS_WAIT_MS_MAX = 4000
-const VALIDATE_TIMEOUT_MS = 60_000
 
 export interface FoundAgentsOptions {
   readonly env: Environment

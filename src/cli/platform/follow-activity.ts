@@ -5,7 +5,8 @@ import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import { sleep } from '../../wait.ts'
 
-const RETRY_MS = 500
+/** Between two tries to reach a platform that is away. */
+export const RETRY_MS = 500
 
 export interface FollowActivityOptions {
   readonly client: Pick<PlatformClient, 'events'>

@@ -7,6 +7,8 @@ import { formatSeconds } from './human-time.ts'
 import type { Terminal } from './terminal.ts'
 
 export const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
+/** A message that begins at once has a reason to wait for a moment, which says nothing. */
+export const REASON_AFTER_MS = 500
 const FRAME_MS = 100
 const PLAIN_LINE_MS = 30_000
 const CLEAR_LINE = '\r\u001b[2K'

@@ -1,5 +1,6 @@
 /** The tools of memory, over the memories of the workspace and of its team. */
 import { z } from 'zod'
+import { NAMESPACE_CHARACTERS_MAX } from '../../api/memories.ts'
 import { MoleculeError } from '../../errors.ts'
 import {
   MEMORIES_PAGE_MAX,
@@ -10,7 +11,6 @@ import {
 } from '../../workspaces/memories.ts'
 import { jsonResult, type ToolCall, tool } from './tool.ts'
 
-const NAMESPACE_CHARACTERS_MAX = 100
 const FOUND_DEFAULT = 10
 const MEMORY_ID_CHARACTERS_MAX = 64
 

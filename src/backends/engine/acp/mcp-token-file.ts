@@ -6,14 +6,12 @@
 import type { McpServer } from '../../backend.ts'
 import type { PrivateFolder } from '../files/private-folder.ts'
 
-const TOKEN_VARIABLE = 'MOLECULE_WORKSPACE_TOKEN'
-
 /** Written at each turn, so that a renewed token is used. */
 export function withTokenFile(server: McpServer, workspaceId: string, folder: PrivateFolder): McpServer {
   if (!('url' in server)) return server
-  const { name, token, program } = server
-  const { [TOKEN_VARIABLE]: _token, ...env } = program.env
+  const { name, token, tokenVariable, program } = server
+  const { [tokenVariable]: _token, ...env } = program.env
   const file = folder.write(`${name}.token`, token)
-  const own = { MOLECULE_WORKSPACE_ID: workspaceId, [`${TOKEN_VARIABLE}_FILE`]: file }
+  const own = { MOLECULE_WORKSPACE_ID: workspaceId, [`${tokenVariable}_FILE`]: file }
   return { name, command: program.command, args: program.args, env: { ...env, ...own } }
 }

@@ -1,6 +1,7 @@
 /** Stdout of a plain command as the reply of a turn: the whole of it at the end, and its text while it is printed. */
 import type { Part } from '../../../protocol/a2a.ts'
 import type { BackendEvent } from '../../backend.ts'
+import type { TurnStream } from '../turn-engine.ts'
 
 /** Throws on bytes that are not UTF-8. Keeps a byte order mark, because the command printed it. */
 const STRICT = { fatal: true, ignoreBOM: true } as const
@@ -15,6 +16,18 @@ export function replyPart(stdout: Uint8Array): Part {
 }
 
 type DeltaEvent = Extract<BackendEvent, { type: 'text' | 'activity' }>
+
+/** Emits what a command prints to the stream of its turn, which fails when a limit of the stream refuses it. */
+export function outputTo(stream: Pick<TurnStream, 'emit' | 'fail'>): (chunk: Uint8Array) => void {
+  const readDelta = createDeltaReader()
+  return (chunk) => {
+    try {
+      stream.emit(readDelta(chunk))
+    } catch (thrown) {
+      stream.fail(thrown)
+    }
+  }
+}
 
 /**
  * Streams stdout as text deltas, cut only between characters. One for each process: the decoder keeps the first bytes of

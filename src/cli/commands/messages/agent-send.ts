@@ -25,7 +25,7 @@ import {
   waitForTask,
 } from '../../platform/send-and-wait.ts'
 import { shellQuoted } from '../../terminal/own-command.ts'
-import { type Progress, withProgress } from '../../terminal/progress.ts'
+import { type Progress, REASON_AFTER_MS, withProgress } from '../../terminal/progress.ts'
 import { firstLine, noticeText, partsText, replyText } from '../../terminal/task-text.ts'
 
 export interface AgentSendOptions {
@@ -141,9 +141,6 @@ function withTask(thrown: unknown, { sent, find }: { readonly sent: SentMessage;
   const { code, message, retryable, details } = thrown
   return new MoleculeError(code, `${message}; ${advice}`, { retryable, details, cause: thrown })
 }
-
-/** A task that begins at once has a reason to wait for a moment, which says nothing. */
-const REASON_AFTER_MS = 500
 
 interface WaitReportsOptions {
   readonly sent: SentMessage

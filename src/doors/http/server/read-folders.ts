@@ -8,13 +8,13 @@ import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import type { z } from 'zod'
 import type { listFolders } from '../../../api/platform.ts'
+import { PATH_CHARACTERS_MAX } from '../../../api/workspaces.ts'
 import { MoleculeError } from '../../../errors.ts'
 
 /** A folder shows at most this many folders, and as many hidden ones. */
 const FOLDERS_MAX = 500
 /** Entries of a folder that are read; files count too. */
 const ENTRIES_MAX = 20_000
-const PATH_CHARACTERS_MAX = 4096
 
 /** `given`: an absolute path, `~`, or empty for the home folder. */
 export async function readFolders(given: string): Promise<z.input<typeof listFolders.answer>> {
