@@ -83,17 +83,18 @@ async function usageSentence(
       /^error: option '([^']*)' argument ('.*') is invalid\./s,
       (_, flags: string, value: string) => `error: ${/--[\w-]+/.exec(flags)?.[0] ?? flags} cannot be ${value}.`,
     )
-  if (options.suggest === undefined) return `${oneLine}\n`
+  const { command, path } = deepestCommand(program, options.argv)
+  const quotes = code === 'commander.excessArguments' && takesText(command) ? '; a text with spaces needs quotes' : ''
+  const sentence = quotes === '' ? oneLine : `${oneLine.replace(/\.$/, '')}${quotes}`
+  if (options.suggest === undefined) return `${sentence}\n`
   const own = ownProgram(options.terminal.env)
   const unknown = code === 'commander.unknownCommand' ? /unknown command '(.*?)'/s.exec(message)?.[1] : undefined
   if (unknown === undefined) {
-    const { command, path } = deepestCommand(program, options.argv)
-    const quotes = code === 'commander.excessArguments' && takesText(command) ? '; a text with spaces needs quotes' : ''
-    const help = `${quotes}; "${[own, ...path].join(' ')} --help" shows how`
-    return oneLine.endsWith('?') ? `${oneLine}\n` : `${oneLine.replace(/\.$/, '')}${help}\n`
+    const help = `; "${[own, ...path].join(' ')} --help" shows how`
+    return oneLine.endsWith('?') ? `${oneLine}\n` : `${sentence.replace(/\.$/, '')}${help}\n`
   }
   const meant = (await options.suggest(unknown)).map((words) => `"${own} ${words}"`)
-  const above = [own, ...deepestCommand(program, options.argv).path].join(' ')
+  const above = [own, ...path].join(' ')
   const advice = meant.length === 0 ? `; "${above} --help" lists them all` : `; did you mean ${meant.join(' or ')}?`
   return `error: unknown command '${withoutControls(unknown)}'${advice}\n`
 }

@@ -66,7 +66,7 @@ describe('molecule agent send and molecule task', () => {
     )
     await writeFile(join(folder, 'huge.bin'), Buffer.alloc(7_000_000))
     for (const [path, expected, problem] of [
-      ['gone.txt', 1, /^error: the file gone\.txt does not exist\n$/],
+      ['gone.txt', 2, /^error: the file gone\.txt does not exist\n$/],
       ['.', 2, /^error: \. is not a file; attach single files\n$/],
       [
         'huge.bin',

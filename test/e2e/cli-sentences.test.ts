@@ -307,6 +307,7 @@ describe('the sentences of the commands', () => {
     const env = { MOLECULE_API_URL: platform.url, MOLECULE_ADMIN_TOKEN: platform.token }
     for (const args of [
       ['delegate', 'held'],
+      ['delegate', 'held', 'two', 'words'],
       ['peers', '--wrong'],
       ['dance'],
       ['delegate', 'held', 'x', '--max-cost', 'y'],
@@ -314,6 +315,7 @@ describe('the sentences of the commands', () => {
       const { code, err } = await runCommand(args, { program: 'a2a', env })
       assert.equal(code, 2, args.join(' '))
       assert.match(err, /^\[A2A_ERROR\] [^\n]+\n$/)
+      if (args.includes('words')) assert.match(err, /; a text with spaces needs quotes\n$/)
     }
   })
 

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import test, { type TestContext } from 'node:test'
 import { linuxOnly } from '../../../test/harness/live-processes.ts'
-import { listeningPidsByLsof, listeningSockets, socketsOf } from './listening-sockets.ts'
+import { isEnding, listeningPidsByLsof, listeningSockets, socketsOf } from './listening-sockets.ts'
 
 async function listen(t: TestContext): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
@@ -19,6 +19,7 @@ test('a listening socket has its address and user, and the process that holds it
   assert.deepEqual([socket?.address, socket?.uid, others], ['0100007F', process.getuid?.(), []])
   assert.ok(socketsOf(process.pid).has(socket?.inode ?? ''))
   assert.equal(socketsOf(1e9).size, 0)
+  assert.deepEqual([isEnding(process.pid), isEnding(1e9)], [false, true])
 })
 
 const hasLsof = { skip: !['/usr/bin/lsof', '/usr/sbin/lsof'].some((path) => existsSync(path)) && 'needs lsof' }

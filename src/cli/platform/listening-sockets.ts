@@ -44,6 +44,12 @@ export function socketsOf(pid: number | string): ReadonlySet<string> {
   return new Set(inodes)
 }
 
+/**
+ * True for a process that was killed and has not ended. Its first thread holds no file any more, while its socket listens
+ * until its other threads have ended, which takes long on a busy machine.
+ */
+export const isEnding = (pid: number): boolean => readFolder(`/proc/${pid}/fd`).length === 0
+
 const LSOF_MS_MAX = 5000
 
 /** Pids that listen on the port, as far as this user can see them. Empty without `lsof`. */

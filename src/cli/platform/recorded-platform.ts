@@ -8,7 +8,7 @@ import { setTimeout } from 'node:timers/promises'
 import { MoleculeError } from '../../errors.ts'
 import { bootId, startTimeOf } from '../../process/identity.ts'
 import { announcementPath, type RunningPlatform, readRunningPlatform } from '../data-folder/data-folder.ts'
-import { listeningPidsByLsof, listeningSockets, socketsOf } from './listening-sockets.ts'
+import { isEnding, listeningPidsByLsof, listeningSockets, socketsOf } from './listening-sockets.ts'
 
 const LOOK_AGAIN_MS = 100
 
@@ -57,7 +57,8 @@ async function findListener({ pid }: RunningPlatform, url: string): Promise<'pla
   const sockets = listeningSockets(portOf(address)).filter((socket) => answers?.includes(socket.address) ?? true)
   if (sockets.length === 0) return 'nobody'
   const held = socketsOf(pid)
-  return sockets.every(({ inode }) => held.has(inode)) ? 'platform' : 'another process'
+  if (sockets.every(({ inode }) => held.has(inode))) return 'platform'
+  return isEnding(pid) ? 'nobody' : 'another process'
 }
 
 const WILDCARDS = ['0'.repeat(8), '0'.repeat(32)]
