@@ -1,31 +1,21 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { createServer, type RequestListener } from 'node:http'
 import { stripTypeScriptTypes } from 'node:module'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { readImports } from '../../scripts/read-imports.ts'
+import { serve } from '../../test/harness/loopback-server.ts'
 import type { Message } from '../protocol/a2a.ts'
 import { createPlatformClient, type EventsView, type PlatformClientOptions } from './platform-client.ts'
 import { readReadiness } from './readiness.ts'
 import { listWorkspaces } from './workspaces.ts'
 
-async function serve(t: TestContext, listener: RequestListener): Promise<string> {
-  const server = createServer(listener)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as { port: number }).port}`
-}
-
 test('the token is sent as a bearer token, and not after a redirect', async (t) => {
   const seen: (string | undefined)[] = []
-  const elsewhere = await serve(t, (request, response) => {
+  const { url: elsewhere } = await serve(t, (request, response) => {
     seen.push(request.headers.authorization)
     response.end('{"workspaces":[]}')
   })
-  const url = await serve(t, (_request, response) => response.writeHead(307, { Location: elsewhere }).end())
+  const { url } = await serve(t, (_request, response) => response.writeHead(307, { Location: elsewhere }).end())
   const direct = createPlatformClient({ url: `${elsewhere}/`, token: 'secret' })
   assert.deepEqual(await listWorkspaces(direct), [])
   await assert.rejects(listWorkspaces(createPlatformClient({ url, token: 'secret' })), { code: 'timeout' })
@@ -34,7 +24,7 @@ test('the token is sent as a bearer token, and not after a redirect', async (t) 
 
 test('PL-23 a list is read page by page, with the cursor of each page, also behind another parameter', async (t) => {
   const asked: (string | undefined)[] = []
-  const url = await serve(t, (request, response) => {
+  const { url } = await serve(t, (request, response) => {
     asked.push(request.url)
     const page = asked.length % 2 === 1 ? { next: 'a&b' } : {}
     response.end(JSON.stringify({ workspaces: [{ id: `w${asked.length}` }], pending: [], ...page }))
@@ -54,7 +44,7 @@ test('PL-23 a list is read page by page, with the cursor of each page, also behi
 
 test('an error of the platform keeps its code, hint, retry time and request id', async (t) => {
   let seconds = '3'
-  const url = await serve(t, (_request, response) => {
+  const { url } = await serve(t, (_request, response) => {
     response.writeHead(429, { 'Retry-After': seconds, 'X-Request-Id': 'req_1' })
     response.end('{"error":{"code":"queue_full","message":"full","hint":"wait","id":"req_1"}}')
   })
@@ -78,7 +68,7 @@ test('an error of the platform keeps its code, hint, retry time and request id',
 
 test('a JSON-RPC error gets the error code that the platform had', async (t) => {
   const error = { code: -32001, message: 'there is no task t', data: [{ reason: 'TASK_NOT_FOUND' }] }
-  const url = await serve(t, (_request, response) => response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, error })))
+  const { url } = await serve(t, (_request, response) => response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, error })))
   const client = createPlatformClient({ url, token: 'x' })
   await assert.rejects(client.getTask('ws_x', 't'), { code: 'not_found', retryable: false })
 })
@@ -93,7 +83,7 @@ test('PL-5 a JSON-RPC error with status 200 says what the status would have said
     ['INTERNAL', {}, { code: 'internal', retryable: false }],
   ]
   let row = table[0]
-  const url = await serve(t, (_request, response) => {
+  const { url } = await serve(t, (_request, response) => {
     const error = { code: -32602, message: 'no', data: [{ reason: row?.[0], metadata: row?.[1] }] }
     response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, error }))
   })
@@ -101,16 +91,16 @@ test('PL-5 a JSON-RPC error with status 200 says what the status would have said
 })
 
 test('the status decides about an answer that is not from the platform', async (t) => {
-  const url = await serve(t, (_request, response) => response.writeHead(502).end('<html>bad gateway</html>'))
+  const { url } = await serve(t, (_request, response) => response.writeHead(502).end('<html>bad gateway</html>'))
   const client = createPlatformClient({ url, token: 'x' })
   await assert.rejects(listWorkspaces(client), { retryable: true, message: /HTTP 502/ })
 })
 
 test('a timeout, a body that ends early and an abort are errors, and none hangs', async (t) => {
-  const silent = await serve(t, () => undefined)
+  const { url: silent } = await serve(t, () => undefined)
   const slow = createPlatformClient({ url: silent, token: 'x', timeoutMs: 50 })
   await assert.rejects(listWorkspaces(slow), { code: 'timeout', retryable: true, message: /did not answer in time/ })
-  const cut = await serve(t, (_request, response) => {
+  const { url: cut } = await serve(t, (_request, response) => {
     response.writeHead(200, { 'Content-Length': '100' })
     response.write('{', () => response.destroy())
   })

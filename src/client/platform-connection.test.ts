@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, type RequestListener, type ServerResponse } from 'node:http'
+import type { RequestListener, ServerResponse } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { manualClock } from '../../test/fakes/manual-clock.ts'
+import { serve } from '../../test/harness/loopback-server.ts'
 import { waitUntil, within } from '../../test/harness/wait.ts'
 import { MoleculeError } from '../errors.ts'
 import { createPlatformConnection, type PlatformConnectionOptions, retryUntilAnswered } from './platform-connection.ts'
@@ -27,15 +28,13 @@ interface Options extends Partial<PlatformConnectionOptions> {
 async function setUp(t: TestContext, answer: RequestListener, { startMs, early = 0, ...more }: Options = {}) {
   const open = new Set<Socket>()
   const seen = new Set<Socket>()
-  const server = createServer(answer)
+  const { server, url } = await serve(t, answer)
   server.keepAliveTimeout = 600_000
   server.on('connection', (socket) => {
     open.add(socket)
     seen.add(socket)
     socket.once('close', () => open.delete(socket))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const clock = manualClock(startMs)
   const backoffs: [string | undefined, number][] = []
   const state = { tokens: 0 }
@@ -47,11 +46,7 @@ async function setUp(t: TestContext, answer: RequestListener, { startMs, early =
     random: () => 1,
     ...more,
   })
-  t.after(() => {
-    connection.close()
-    server.closeAllConnections()
-    server.close()
-  })
+  t.after(() => connection.close())
   const post = (maxWaitMs?: number, signal?: AbortSignal) =>
     within(connection.post('/', { ...call, ...(maxWaitMs !== undefined && { maxWaitMs }) }, signal), 'the end', WAIT_MS)
   return { connection, clock, backoffs, state, post, url, open, seen }

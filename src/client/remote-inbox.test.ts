@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as settled } from 'node:timers/promises'
 import { letterTo } from '../../test/fakes/letters.ts'
+import { serve } from '../../test/harness/loopback-server.ts'
 import { waitUntil, within } from '../../test/harness/wait.ts'
 import { systemClock } from '../clock.ts'
 import { MoleculeError } from '../errors.ts'
@@ -27,7 +26,7 @@ interface BridgeBody {
 async function openBridge(t: TestContext, handouts: readonly object[]) {
   const calls: { readonly name: string; readonly body: BridgeBody }[] = []
   let polls = 0
-  const server = createServer(async (request, response) => {
+  const { url } = await serve(t, async (request, response) => {
     const name = request.url?.split('/').at(-1) ?? ''
     const body = (await json(request)) as BridgeBody
     calls.push({ name, body })
@@ -37,14 +36,8 @@ async function openBridge(t: TestContext, handouts: readonly object[]) {
     const answer = answers[name]
     if (answer !== undefined) response.setHeader('X-Request-Id', 'r').end(JSON.stringify(answer))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const connection = createPlatformConnection({ url, token: () => 'x', clock: systemClock, onBackoff: () => undefined })
-  t.after(() => {
-    connection.close()
-    server.closeAllConnections()
-    server.close()
-  })
+  t.after(() => connection.close())
   const inbox = createRemoteInbox({
     connection,
     workspaceId: 'ws_1',

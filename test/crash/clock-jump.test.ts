@@ -3,15 +3,15 @@
  * times are the store's: wall time at its start plus monotonic time. So no message is due too early or waits an hour
  * too long. (On PostgreSQL the time is the server's.)
  */
+
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Clock } from '../../src/clock.ts'
 import { openSqlite } from '../../src/store/sqlite/sqlite.ts'
 import { sql } from '../../src/store/store.ts'
 import { letterTo } from '../fakes/letters.ts'
+import { temporaryDir } from '../harness/process-harness.ts'
 import { openLocalInbox } from '../harness/stores/local-inbox.ts'
 import { waitUntil } from '../harness/wait.ts'
 
@@ -33,14 +33,8 @@ function jumpingClock() {
   return { clock, times, pass }
 }
 
-function openFolder(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'molecule-crash-'))
-  t.after(() => rmSync(folder, { recursive: true }))
-  return folder
-}
-
 function openStore(t: TestContext, clock: Clock) {
-  const store = openSqlite({ path: join(openFolder(t), 'molecule.db'), clock })
+  const store = openSqlite({ path: join(temporaryDir(t), 'molecule.db'), clock })
   t.after(() => store.close())
   const now = async () => {
     const [row] = await store.write(() => sql<{ ms: number }>('select now_ms() as ms'))
@@ -84,7 +78,7 @@ const WAITING = `select ready_at - now_ms() as wait_ms, expires_at - now_ms() as
   from messages order by n, id`
 
 test('RE-3 IN-7 when the wall clock is set back an hour between two platforms, waiting messages, retries and expiries keep their remaining time', async (t) => {
-  const path = join(openFolder(t), 'molecule.db')
+  const path = join(temporaryDir(t), 'molecule.db')
   const first = openPlatform(path, jumpingClock().clock)
   await first.store.write(() => sql(`insert into workspace_load (workspace_id, hosted, slots) values ('w', 1, 1)`))
   const { taskId } = await first.local.reception.admit(letterTo('w'))
@@ -142,7 +136,7 @@ const DAY_MS = 24 * HOUR_MS
 const MARK_AGE = 'select now_ms() - at_ms as age_ms from upkeep_clock'
 
 test('RE-3 IN-7 a wall clock that is 400 days ahead at the next start expires no waiting message; elapsed time still does', async (t) => {
-  const path = join(openFolder(t), 'molecule.db')
+  const path = join(temporaryDir(t), 'molecule.db')
   /** Lets a sweep run and waits for its mark. */
   const sweep = async ({ store }: ReturnType<typeof openPlatform>, passTime: (ms: number) => void) => {
     passTime(SWEEP_MS)

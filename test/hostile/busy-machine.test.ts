@@ -1,10 +1,10 @@
 /** A machine without file handles, and a service manager that stops agents and platform at once: no attempt is counted. */
+
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { readLines } from '../harness/bridge.ts'
 import {
   getTask,
@@ -16,6 +16,7 @@ import {
   startPlatformFor,
   waitForFinalTask,
 } from '../harness/platform.ts'
+import { temporaryDir } from '../harness/process-harness.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 /** One attempt only: a turn that is counted makes a dead letter. */
@@ -49,15 +50,9 @@ test('RE-3 a turn that cannot start for lack of file handles waits and costs no 
   assert.equal(replyText(await waitForFinalTask(platform, id, taskId)), 'hello')
 })
 
-function temporaryFolder(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'molecule-hostile-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
-
 test('RE-3 an agent that gets the same signal as the platform costs no attempt; its message runs again', async (t) => {
-  const dataDir = temporaryFolder(t)
-  const runs = join(temporaryFolder(t), 'runs')
+  const dataDir = temporaryDir(t)
+  const runs = join(temporaryDir(t), 'runs')
   const first = await startPlatform({ dataDir })
   t.after(() => first.dispose())
   const id = await first.exec(`echo $$ >> ${runs}; [ $(wc -l < ${runs}) = 1 ] && exec sleep 1000; cat`, ONE_ATTEMPT)

@@ -1,11 +1,12 @@
 /** Bytes of a stored reply that changed on the disk: the reply is not served, and a person learns of it. */
+
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { Client } from 'pg'
 import { type PlatformUnderTest, replyText, startPlatformFor } from '../harness/platform.ts'
+import { temporaryDir } from '../harness/process-harness.ts'
 import { startPostgres } from '../harness/stores/postgres.ts'
 import { waitUntil } from '../harness/wait.ts'
 
@@ -18,7 +19,7 @@ interface Place {
 
 const ENGINES: Readonly<Record<string, (t: TestContext) => Promise<Place>>> = {
   async SQLite(t) {
-    const dataDir = temporaryFolder(t)
+    const dataDir = temporaryDir(t)
     const path = join(dataDir, 'molecule.db')
     const change = async () => {
       const bytes = readFileSync(path, 'latin1')
@@ -37,14 +38,8 @@ const ENGINES: Readonly<Record<string, (t: TestContext) => Promise<Place>>> = {
       await client.query("update messages set reply = replace(reply, '100 EUR', '900 EUR')")
       await client.end()
     }
-    return { dataDir: temporaryFolder(t), database, change }
+    return { dataDir: temporaryDir(t), database, change }
   },
-}
-
-function temporaryFolder(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'molecule-changed-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
 }
 
 for (const [engine, open] of Object.entries(ENGINES)) {

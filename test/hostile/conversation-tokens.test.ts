@@ -1,22 +1,16 @@
 /** Attacks with the tokens that processes of turns get, on a real platform. */
+
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { createFakeProgram } from '../fakes/agents/fake-program.ts'
 import { createExternalWorkspace, startBridge, temporaryHome } from '../harness/bridge.ts'
 import { type PlatformUnderTest, replyText, startPlatform, startPlatformFor } from '../harness/platform.ts'
+import { temporaryDir } from '../harness/process-harness.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 const META = { runtime_config: { pass_meta: 'true', timeout: '60s' } }
-
-function temporaryFolder(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'molecule-hostile-'))
-  t.after(() => rm(folder, { recursive: true, force: true }))
-  return folder
-}
 
 /** A workspace whose turns write their token to a file that is named by the message. */
 async function createLeaky(platform: PlatformUnderTest, folder: string, more: object = {}): Promise<string> {
@@ -57,7 +51,7 @@ const rpc = async (
 
 test("PL-12 RT-12 one conversation neither reads nor cancels another's delegations; its workspace sees both", async (t) => {
   const platform = await startPlatformFor(t)
-  const folder = temporaryFolder(t)
+  const folder = temporaryDir(t)
   const asker = await createLeaky(platform, folder)
   const colleague = await platform.exec('sleep 60', { name: 'colleague' })
   const one = await leakToken(platform, asker, { folder, contextId: 'one' })
@@ -88,7 +82,7 @@ test("PL-12 RT-12 one conversation neither reads nor cancels another's delegatio
 
 test('PL-12 a restart, a revocation and a deletion of the workspace end its conversation tokens at once', async (t) => {
   const platform = await startPlatformFor(t)
-  const folder = temporaryFolder(t)
+  const folder = temporaryDir(t)
   const id = await createLeaky(platform, folder, { name: 'leaky' })
   const neighbour = await createLeaky(platform, folder, { name: 'neighbour' })
   const path = `/workspaces/${id}`
@@ -139,7 +133,7 @@ test('PL-12 RT-12 a warm agent keeps its process while its token is the same, an
 
 test('PL-12 a waiting call of a conversation ends when its token is revoked', async (t) => {
   const platform = await startPlatformFor(t)
-  const folder = temporaryFolder(t)
+  const folder = temporaryDir(t)
   const id = await createLeaky(platform, folder)
   const slow = await platform.exec('sleep 60', { name: 'slow' })
   const token = await leakToken(platform, id, { folder, contextId: 'a' })
@@ -151,8 +145,8 @@ test('PL-12 a waiting call of a conversation ends when its token is revoked', as
 })
 
 test("PL-12 a restart of the platform ends the tokens of its own processes, and not those of a bridge's", async (t) => {
-  const folder = temporaryFolder(t)
-  const dataDir = temporaryFolder(t)
+  const folder = temporaryDir(t)
+  const dataDir = temporaryDir(t)
   let platform = await startPlatform({ dataDir })
   t.after(() => platform.dispose())
   const hosted = await createLeaky(platform, folder, { name: 'hosted' })

@@ -2,13 +2,14 @@
  * Agents that delegate without waiting: circles and depth are judged on the ancestry that the platform knows from the
  * sender's token, not on what the agent sends.
  */
+
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { readLines } from '../harness/bridge.ts'
 import { type PlatformUnderTest, startPlatformFor } from '../harness/platform.ts'
+import { temporaryDir } from '../harness/process-harness.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 /** A forged send: the agent claims that its message has no path, and does not wait. */
@@ -24,12 +25,6 @@ const answer = await fetch(process.env.MOLECULE_API_URL + '/workspaces/' + id + 
 const { error } = await answer.json()
 if (error) { console.error(error.message); process.exit(1) }
 `
-
-function temporaryFolder(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'molecule-hostile-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
 
 /** The results of delegations that come back later are messages too. */
 const SKIP_RESULTS = 'case "$(cat)" in "The task "*) exit 0;; esac'
@@ -52,7 +47,7 @@ const withoutWaiting = (index: number) => `a2a delegate --async w${index} ping`
 
 test('TW-5 two agents that delegate to each other without waiting are stopped at the first circle', async (t) => {
   const platform = await startPlatformFor(t)
-  const team = await makeTeam(platform, temporaryFolder(t), [withoutWaiting(1), withoutWaiting(0)])
+  const team = await makeTeam(platform, temporaryDir(t), [withoutWaiting(1), withoutWaiting(0)])
   await platform.send(team.ids[0] ?? '', 'start')
   await waitUntil(
     () => team.ended() === 2,
@@ -71,7 +66,7 @@ test('TW-5 two agents that delegate to each other without waiting are stopped at
 
 test('TW-5 a path that the agent claims does not count', async (t) => {
   const platform = await startPlatformFor(t)
-  const folder = temporaryFolder(t)
+  const folder = temporaryDir(t)
   const forge = join(folder, 'forge.mjs')
   writeFileSync(forge, FORGE)
   // The ids are known only after the workspaces exist.
@@ -89,7 +84,7 @@ test('TW-5 a path that the agent claims does not count', async (t) => {
 
 test('TW-5 a chain of delegations without waiting ends at the fifth workspace, with the chain', async (t) => {
   const platform = await startPlatformFor(t)
-  const team = await makeTeam(platform, temporaryFolder(t), [1, 2, 3, 4, 5, 6].map(withoutWaiting))
+  const team = await makeTeam(platform, temporaryDir(t), [1, 2, 3, 4, 5, 6].map(withoutWaiting))
   await platform.send(team.ids[0] ?? '', 'start')
   await waitUntil(
     () => team.ended() === 5,
