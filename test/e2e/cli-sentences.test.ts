@@ -211,6 +211,7 @@ describe('the sentences of the commands', () => {
     [['workspace', 'delete', '', '--yes'], /the name of a workspace must not be empty/],
     [['status', '--workspace', ''], /the name of a workspace must not be empty/],
     [['chat', 'held', '--context', ''], /must not be empty/],
+    [['chat', 'held', '--new', '--context', 'x'], /--new starts a conversation and --context continues one; give one/],
     [['task', 'show', ''], /"id" must not be empty/],
     [['explain', ''], /"id" must not be empty/],
     [['token', 'revoke', ''], /"id" must not be empty/],

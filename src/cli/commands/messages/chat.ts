@@ -1,5 +1,6 @@
 /** `molecule chat`: a conversation with a workspace, by keyboard or by pipe. The next chat continues it. */
 import { systemClock } from '../../../clock.ts'
+import { MoleculeError } from '../../../errors.ts'
 import { ulid } from '../../../ids.ts'
 import { type ConversationOptions, openConversation } from '../../chat/conversation.ts'
 import type { CommandContext, DefineCommand } from '../../command-context.ts'
@@ -29,6 +30,11 @@ interface ChatOptions {
 
 async function chat(context: CommandContext, workspace: string, options: ChatOptions): Promise<void> {
   const { terminal, platform, apiUrl, command } = context
+  if (options.new === true && options.context !== undefined)
+    throw new MoleculeError(
+      'invalid_request',
+      '--new starts a conversation and --context continues one; give one of them',
+    )
   const client = platform()
   const workspaceId = await resolveWorkspaceId(client, workspace)
   const { name } = await client.call('GET /workspaces/{id}', { id: workspaceId })
