@@ -4,6 +4,7 @@
  * a token has one rate limit for all of them.
  */
 import type { IncomingHttpHeaders } from 'node:http'
+import type { SentAnswer } from '../inbox/reception.ts'
 import type { StreamResponse } from '../protocol/a2a.ts'
 import type { JsonObject } from '../protocol/json.ts'
 import type { ErrorInfo } from '../protocol/json-rpc.ts'
@@ -20,13 +21,8 @@ export interface A2aExchange {
   readonly requestId: string
 }
 
-/** Emits `close` once: after the answer, or when the client disconnects. */
-export interface ClosingResponse {
-  once(event: 'close', listener: () => void): unknown
+export interface ClosingResponse extends SentAnswer {
   off(event: 'close', listener: () => void): unknown
-  /** Whether the whole answer was sent, and whether the connection is gone. Absent where the binding cannot tell. */
-  readonly writableFinished?: boolean
-  readonly destroyed?: boolean
 }
 
 export interface A2aCalls {

@@ -87,10 +87,10 @@ export interface Reception {
   waitForResult(taskId: string, maxMs: number, signal: AbortSignal): Promise<Task | undefined>
   /**
    * The running turn of the reader has this result of a task that it delegated: once that turn is done, its conversation
-   * does not get the result as a message. `reader` is the principal of the conversation; another reader changes nothing,
-   * and neither does a task without a result. Where it changed something, the answer takes it back.
+   * does not get the result as a message. Another reader changes nothing, and neither does a task without a result. Call it
+   * before the answer is sent, because the turn may end right after it; an answer that never left takes it back.
    */
-  markRead(task: Task, reader: string): Promise<ForgetRead | undefined>
+  markRead(task: Task, reader: ResultReader, answer?: SentAnswer): Promise<void>
   /** The running turn of the conversation gives up its slot until the work has ended. `queue_full`: too many wait. */
   whileWaiting<T>(parent: DelegatingConversation, work: () => Promise<T>): Promise<T>
   /**
@@ -100,8 +100,19 @@ export interface Reception {
   cancel(taskId: string, view?: TaskView): Promise<Task>
 }
 
-/** The reader did not get the result after all: it is unread, while its turn runs. Never rejects. */
-export type ForgetRead = () => Promise<void>
+/** A caller; only the token of a turn has a conversation. */
+export interface ResultReader {
+  readonly principal: string
+  readonly conversationId?: string | undefined
+}
+
+/** The connection that an answer is sent over. It emits `close` once: after the answer, or when the caller disconnects. */
+export interface SentAnswer {
+  once(event: 'close', listener: () => void): unknown
+  /** Whether the whole answer was sent, and whether the connection is gone. Absent where the door cannot tell. */
+  readonly writableFinished?: boolean
+  readonly destroyed?: boolean
+}
 
 export interface FollowOptions {
   readonly afterSeq: number

@@ -15,7 +15,6 @@ import { DELEGATION_ERROR_PREFIX, delegationFailureText } from '../../protocol/d
 import { envelopeOf } from '../../protocol/envelope.ts'
 import { readTaskWork } from '../../views/task-work.ts'
 import { sleep } from '../../wait.ts'
-import { markRead } from '../mark-read.ts'
 import { parentOf } from '../parent-of.ts'
 import { answerText, firstPage, pagesOf, stateName, statusText } from './task-result.ts'
 import { jsonResult, type ToolCall, type ToolResult, tool } from './tool.ts'
@@ -89,7 +88,7 @@ export const delegationTools = [
       const pages = pagesOf(answerText(task))
       const text = pages[page - 1]
       if (text === undefined) throw new MoleculeError('invalid_request', `the result has ${pages.length} pages`)
-      await markRead(call.reception, call, task)
+      await call.reception.markRead(task, call.identity, call.response)
       const head = { task_id: id, state: stateName(task), ...(pages.length > 1 && { page, pages: pages.length }) }
       return { text: `${JSON.stringify(head)}\n\n${text}` }
     },
@@ -120,7 +119,7 @@ async function delegateAndWait(input: DelegateInput, call: ToolCall): Promise<To
       const { taskId } = await admit(input, call, signal)
       const ended = await waitForEnd(taskId, { call, workspace: input.workspace_id }, signal)
       // A caller that gave up does not get this answer: the result comes to it as a message.
-      if (!signal.aborted && !call.isGivenUp()) await markRead(call.reception, call, ended)
+      if (!signal.aborted && !call.isGivenUp()) await call.reception.markRead(ended, call.identity, call.response)
       return ended
     }),
   )

@@ -160,6 +160,7 @@ async function delegateThrough(states: readonly TaskState[]) {
     registry: { peers: async () => [peer] },
     reception: {
       admit: async () => ({ taskId: 't', contextId: 'c', duplicate: false }),
+      markRead: async () => undefined,
       async waitForResult() {
         const state = states[Math.min(looks, states.length - 1)]
         looks += 1

@@ -75,7 +75,7 @@ export function createReception(context: InboxContext, { delegations, children }
     snapshot: (taskId, view = {}) => store.read(() => readSnapshot(taskId, view)),
     artifact: (taskId, artifactId, view = {}) => store.read(() => readArtifact(taskId, artifactId, view)),
     list: (query) => store.read(() => listTasks(query)),
-    markRead: (task, reader) => markRead(context, task, reader),
+    markRead: (task, reader, answer) => markRead(context, task, { reader, answer }),
     follow: (taskId, from, signal) => follow(context, { taskId, ...from }, signal),
     async waitForResult(taskId, maxMs, signal) {
       const changes = listenForChanges(context, taskId)

@@ -199,9 +199,8 @@ function createFakeReception(exists: Exists): FakeReception {
   const reception: Reception = {
     whileWaiting: (_parent, work) => work(),
     isAdmitted: async () => false,
-    async markRead({ id }, reader) {
-      readResults.push([id, reader])
-      return undefined
+    async markRead({ id }, { principal, conversationId }) {
+      if (conversationId !== undefined) readResults.push([id, principal])
     },
     async admit(letter) {
       letters.push(letter)

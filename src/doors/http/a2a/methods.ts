@@ -13,7 +13,6 @@ import type { A2aMethod } from '../../../protocol/json-rpc.ts'
 import { ID_CHARACTERS_MAX, parseInput, taskIdParamsSchema } from '../../../protocol/schemas.ts'
 import { readTraceContext } from '../../../protocol/trace-context.ts'
 import { taskToV03 } from '../../../protocol/v03/v03.ts'
-import { markRead } from '../../mark-read.ts'
 import { parentOf } from '../../parent-of.ts'
 import { REQUEST_ID_PREFIX } from '../server/answer.ts'
 import { taskScope } from '../server/auth.ts'
@@ -113,12 +112,10 @@ function sendAndWait(call: A2aCall, { letter, onAdmitted }: LetterToAdmit, conte
   const { reception, waitingCalls, maxBlockMs: maxMs } = context
   return waitingCalls.run({ response: call.exchange.response, identity: call.identity }, async (signal) => {
     const task = await reception.send(letter, { maxMs, onAdmitted }, signal)
-    if (!signal.aborted) await markRead(reception, readerOf(call), task)
+    if (!signal.aborted) await reception.markRead(task, call.identity, call.exchange.response)
     return task
   })
 }
-
-const readerOf = ({ identity, exchange: { response } }: A2aCall) => ({ identity, response })
 
 /** Marks no result as read, even of a task that has ended: `a2a delegate --async` shows the agent only the id. */
 async function admitAndReadTask(
@@ -206,7 +203,7 @@ async function getTask(call: A2aCall, { reception }: A2aContext): Promise<unknow
   const { id, historyLength } = parseInput(taskIdParamsSchema, call.rpc.params, 'params')
   const view = historyLength === undefined ? taskViewOf(call) : { ...taskViewOf(call), historyLength }
   const task = requireTask(await reception.task(id, view), id)
-  await markRead(reception, readerOf(call), task)
+  await reception.markRead(task, call.identity, call.exchange.response)
   return taskInVersion(task, call.method.version)
 }
 

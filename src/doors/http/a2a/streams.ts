@@ -8,7 +8,6 @@ import { MoleculeError } from '../../../errors.ts'
 import type { LogEntry, Reception, TaskView } from '../../../inbox/reception.ts'
 import { isFinal, type StreamResponse, type Task } from '../../../protocol/a2a.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
-import { markRead } from '../../mark-read.ts'
 import type { HttpExchange } from '../server/answer.ts'
 import { type SseEvent, type SseOptions, writeEvents } from '../server/sse.ts'
 import type { WaitingCalls } from '../server/waiting-calls.ts'
@@ -99,7 +98,7 @@ export async function* taskEvents<T>(
   if (signal.aborted || reader.conversationId === undefined) return
   // The reader took the last event, so it has the result.
   const task = await reception.task(taskId, { historyLength: 0, artifacts: false })
-  if (task !== undefined) await markRead(reception, { identity: reader }, task)
+  if (task !== undefined) await reception.markRead(task, reader)
 }
 
 function readCursor(lastEventId: string): StreamCursor | undefined {

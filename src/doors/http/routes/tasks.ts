@@ -16,7 +16,6 @@ import { readOpenDelegations } from '../../../views/overview.ts'
 import { readStory } from '../../../views/story.ts'
 import { readTrees } from '../../../views/trees.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
-import { markRead } from '../../mark-read.ts'
 import { taskScope, taskViewsOf } from '../server/auth.ts'
 import { sendArtifact } from '../server/download.ts'
 import { requireWorkspace } from '../server/reach.ts'
@@ -32,7 +31,7 @@ export const taskRoutes = [
     for (const view of taskViewsOf(identity)) {
       const task = await reception.task(id, view)
       if (task === undefined) continue
-      await markRead(reception, { identity, response: context.env.outgoing }, task)
+      await reception.markRead(task, identity, context.env.outgoing)
       return task
     }
     throw new MoleculeError('not_found', `there is no task ${id}`)

@@ -1,5 +1,6 @@
 /** The results of delegations: which of them the conversation of the parent gets as a message, and when. */
 import assert from 'node:assert/strict'
+import { EventEmitter } from 'node:events'
 import { test } from 'node:test'
 import { settle } from '../../../../src/inbox/commands/settle.ts'
 import type { Lease, Outcome } from '../../../../src/inbox/worker.ts'
@@ -7,6 +8,7 @@ import type { Task } from '../../../../src/protocol/a2a.ts'
 import type { Transaction } from '../../../../src/store/store.ts'
 import { keepSession } from '../../../../src/workspaces/sessions.ts'
 import { letterTo } from '../../../fakes/letters.ts'
+import { waitUntil } from '../../../harness/wait.ts'
 import { done, failure, HOST, type InboxHarness } from '../harness.ts'
 import { childOf, createTeams, retry, textOf } from './team.ts'
 
@@ -34,10 +36,15 @@ export function delegationResultTests(harness: InboxHarness): void {
     })
   })
 
+  const readerOf = ({ workspaceId, conversationId }: Lease) => ({
+    principal: `ws:${workspaceId}/${conversationId}`,
+    conversationId,
+  })
   /** The conversation of the lease reads the task, or another reader does. */
-  const read = async ({ workspaceId, conversationId }: Lease, taskId: string, other?: string) => {
+  const read = async (lease: Lease, taskId: string, other?: string) => {
     const task = (await harness.local.reception.task(taskId)) as Task
-    await harness.local.reception.markRead(task, other ?? `ws:${workspaceId}/${conversationId}`)
+    const reader = readerOf(lease)
+    await harness.local.reception.markRead(task, { ...reader, principal: other ?? reader.principal })
   }
 
   test('TW-3 a child that ends unread during the turn of its parent is reported once, when that turn is done; one that was read is not', async () => {
@@ -141,20 +148,32 @@ export function delegationResultTests(harness: InboxHarness): void {
     })
   })
 
-  test('TW-3 a result whose answer did not reach the turn is unread again, and one that did stays read', async () => {
+  test('TW-3 a result whose answer did not reach the turn is unread again, and one that did stays read; people have no list of unread results', async () => {
     await withTeam(2, async ({ ids, workers: [home, away], lease }) => {
       const { reception, inbox } = harness.local
-      for (const text of ['lost', 'kept']) {
+      const reader = readerOf(lease)
+      const answerOf = (writableFinished: boolean, destroyed: boolean) =>
+        Object.assign(new EventEmitter(), { writableFinished, destroyed })
+      const reads = {
+        lost: [reader, answerOf(false, false)],
+        gone: [reader, answerOf(false, true)],
+        seen: [{ principal: reader.principal }, answerOf(true, false)],
+        kept: [reader, answerOf(true, false)],
+      } as const
+      for (const [text, [by, answer]] of Object.entries(reads)) {
         const { taskId } = await admit(childOf(lease, ids[1] ?? '', { text }))
         await inbox.settle(await away.lease(), done(text))
-        const task = (await reception.task(taskId)) as Task
-        const forget = await reception.markRead(task, `ws:${lease.workspaceId}/${lease.conversationId}`)
-        if (text === 'lost') await forget?.()
+        await reception.markRead((await reception.task(taskId)) as Task, by, answer)
+        answer.emit('close')
       }
+      const unread = 'select id from messages where root_id = $1 and read_epoch is null'
+      await waitUntil(async () => (await harness.sql(unread, lease.messageId)).length === 3, 'three are unread')
       await inbox.settle(lease, done('bye'))
-      const result = await home.lease()
-      assert.match(textOf(result), /Your task was: lost\n/)
-      await inbox.settle(result, done('thanks'))
+      for (const text of ['lost', 'gone', 'seen']) {
+        const result = await home.lease()
+        assert.match(textOf(result), new RegExp(`Your task was: ${text}\n`))
+        await inbox.settle(result, done('thanks'))
+      }
       await harness.local.children.lookAfter()
       assert.ok(await home.idle())
     })
@@ -219,7 +238,10 @@ export function delegationResultTests(harness: InboxHarness): void {
       const answer = childOf(lease, ids[1] ?? '', { taskId, text: 'the files' })
       await admit(answer)
       await harness.local.inbox.settle(await away.lease(), done('7'))
-      await harness.local.reception.markRead(asked, answer.principal)
+      await harness.local.reception.markRead(asked, {
+        principal: answer.principal,
+        conversationId: lease.conversationId,
+      })
       await harness.local.inbox.settle(lease, done('bye'))
       const result = await home.lease()
       assert.match(textOf(result), /Your task was: the files\n.*\n\n7$/)

@@ -360,7 +360,8 @@ export function delegationTests(harness: InboxHarness): void {
       await harness.local.inbox.settle(child, done('7'))
       const task = (await harness.local.reception.task(taskId)) as Task
       fail(() => true)
-      assert.equal(await node.reception.markRead(task, `ws:${lease.workspaceId}/${lease.conversationId}`), undefined)
+      const { workspaceId, conversationId } = lease
+      await node.reception.markRead(task, { principal: `ws:${workspaceId}/${conversationId}`, conversationId })
       await assert.rejects(
         node.reception.whileWaiting(lease, () => assert.fail('the work must not begin')),
         /away/,
