@@ -14,6 +14,18 @@ export interface DeliveryBody {
   readonly state: TaskState
   readonly parts?: readonly Part[]
   readonly code?: string
+  /** It is no answer but a prompt of the door, in the door's own format. */
+  readonly prompt?: unknown
+}
+
+/** Something that a door itself has to say about a task. */
+export interface NewDelivery {
+  /** A ULID. The same one again changes nothing. */
+  readonly id: string
+  readonly door: string
+  readonly channel: string
+  readonly taskId: string
+  readonly body: DeliveryBody
 }
 
 export interface Delivery {
@@ -61,6 +73,9 @@ export interface Deliveries {
    * needs a person, and `take` goes on with the next one.
    */
   take(door: string, split?: (body: DeliveryBody) => readonly string[]): Promise<Delivery | undefined>
+  add(delivery: NewDelivery): Promise<void>
+  /** It is no longer needed: nothing of it is sent any more, and no person has to decide about it. */
+  withdraw(id: string): Promise<void>
   /** How long until the next delivery of the door can be taken; undefined while it has none that waits. */
   dueInMs(door: string): Promise<number | undefined>
   /**

@@ -89,6 +89,9 @@ export const answeringWorkspace = async (
 /** The name of a channel in deliveries and reply addresses. */
 export const deliveryDoor = (channel: string): string => `chat:${channel}`
 
+/** Prompts are deliveries too. They have a line of their own in each place: an answer never waits for one. */
+export const promptDoor = (channel: string): string => `${deliveryDoor(channel)} (prompts)`
+
 /** The first message of a Markdown text. Only the beginning is rendered: the text may be as long as an answer. */
 export function firstText(
   { render, limits }: Pick<Channel, 'render' | 'limits'>,

@@ -4,10 +4,17 @@
  */
 import { toMoleculeError } from '../../errors.ts'
 import { shownFileName } from '../../protocol/file-name.ts'
-import { createKeyedQueue, createWakeUp, onAbort, sleep } from '../../wait.ts'
+import { createKeyedQueue, createWakeUp, onAbort, sleep, type WakeUp } from '../../wait.ts'
 import { answerCall } from './answer-call.ts'
 import type { Account, Channel, IncomingMessage } from './channel.ts'
-import { type ChatContext, deliveryDoor, firstText, type SessionContext, type ShortPost } from './chat-context.ts'
+import {
+  type ChatContext,
+  deliveryDoor,
+  firstText,
+  promptDoor,
+  type SessionContext,
+  type ShortPost,
+} from './chat-context.ts'
 import { createPrompts } from './prompts/prompts.ts'
 import { catchUpAll } from './receive/catch-up.ts'
 import { CHAT_COMMANDS, createCommands } from './receive/commands.ts'
@@ -80,7 +87,7 @@ export async function openSession(stored: StoredChannel, context: ChatContext, o
     const session = createSessionContext({ context, stored, channel, account, ...signals }, behind)
     await session.receiver.resume()
     connected.resolve(session)
-    const work = keepDelivering(session, session.receiver, wakeUp)
+    const work = deliverAll(session, wakeUp)
     session.resume()
     return {
       account,
@@ -104,6 +111,15 @@ export async function openSession(stored: StoredChannel, context: ChatContext, o
   }
 }
 
+/** Answers and prompts have a line of their own in each place. */
+async function deliverAll(session: SessionContext & { readonly receiver: Receiver }, wakeUp: WakeUp): Promise<void> {
+  const prompts = { ...session, door: promptDoor(session.stored.name) }
+  await Promise.all([
+    keepDelivering(session, session.receiver.releaseHeld, wakeUp),
+    keepDelivering(prompts, async () => undefined, createWakeUp()),
+  ])
+}
+
 interface Connected {
   readonly context: ChatContext
   readonly stored: StoredChannel
@@ -123,7 +139,8 @@ function createSessionContext({ context, ...connected }: Connected, behind: Read
     say: (post) => say(post, session),
     async moved(from, to) {
       await context.channels.move(connected.stored.name, from, to)
-      await context.deliveries.move(session.door, from, to)
+      for (const door of [deliveryDoor, promptDoor])
+        await context.deliveries.move(door(connected.stored.name), from, to)
     },
   }
   const prompts = createPrompts(session)

@@ -73,14 +73,17 @@ function createTelegramChannel(options: ChannelOptions, library: TelegramLibrary
     send: (post, signal) => sendPost(post, { api, library, signal }),
     async edit({ place, messageId, text }, signal) {
       const { chat_id } = targetOf(place)
+      const id = Number(messageId)
+      const format = { parse_mode: 'HTML' } as const
       try {
-        await api.editMessageText(
-          chat_id,
-          Number(messageId),
-          text,
-          { parse_mode: 'HTML', ...NO_PREVIEW },
-          abortSignal(signal),
-        )
+        await api
+          .editMessageText(chat_id, id, text, { ...format, ...NO_PREVIEW }, abortSignal(signal))
+          .catch((error: unknown) => {
+            // A message with a file has a caption in place of a text.
+            if (!/no text in the message/.test(refusalOf(error)?.description ?? '')) throw error
+            const caption = text.length <= CAPTION_CHARS_MAX ? text : ''
+            return api.editMessageCaption(chat_id, id, { ...format, caption }, abortSignal(signal))
+          })
       } catch (error) {
         if (/message is not modified/.test(refusalOf(error)?.description ?? '')) return { type: 'sent', messageId }
         const outcome = telegramOutcome(error)

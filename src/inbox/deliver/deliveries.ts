@@ -5,7 +5,15 @@
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { withinPage } from '../../store/page-budget.ts'
 import { type Store, sql, statement, type Transaction, together } from '../../store/store.ts'
-import type { Deliveries, Delivery, DeliveryBody, DeliveryDecision, DeliveryPart, DeliveryResult } from '../delivery.ts'
+import type {
+  Deliveries,
+  Delivery,
+  DeliveryBody,
+  DeliveryDecision,
+  DeliveryPart,
+  DeliveryResult,
+  NewDelivery,
+} from '../delivery.ts'
 import { recordChange } from '../rows/log.ts'
 import type { DeliveryHints } from './delivery-hints.ts'
 import { GIVE_UP_MS, retryDelayMs } from './retry-schedule.ts'
@@ -45,6 +53,14 @@ export function createDeliveries({ store, changed, host, hints }: DeliveriesOpti
         await write(() => finish(due.id, { type: 'failed', error, final: true }))
       }
     },
+    async add(delivery) {
+      await store.write(() => insertDelivery(delivery))
+      hints.written()
+    },
+    async withdraw(id) {
+      const set = `state = 'failed', error = 'it is no longer needed', finished_at = now_ms()`
+      await store.write(() => sql(`update deliveries set ${set} where id = $1 and finished_at is null`, [id]))
+    },
     dueInMs: (door) => store.read(() => findDueTime(door)),
     watch: hints.watch,
     async beginPart(id, n) {
@@ -81,6 +97,16 @@ export function createDeliveries({ store, changed, host, hints }: DeliveriesOpti
       hints.written()
     },
   }
+}
+
+/** For the first message of the task: without one there is no task. */
+function* insertDelivery({ id, door, channel, taskId, body }: NewDelivery): Transaction<void> {
+  yield* sql(
+    `insert into deliveries (id, workspace_id, task_id, message_id, door, channel, body, state, next_at, created_at)
+     select $1, m.workspace_id, m.task_id, m.id, $3, $4, $5, 'pending', now_ms(), now_ms()
+     from messages m where m.task_id = $2 order by m.n limit 1 on conflict (id) do nothing`,
+    [id, taskId, door, channel, JSON.stringify(body)],
+  )
 }
 
 interface DeliveryRow {

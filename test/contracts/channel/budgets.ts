@@ -16,6 +16,11 @@ export function channelBudgetTests(under: ChannelUnderTest): void {
     await waitUntil(() => prompts(chat, place).length === count, what)
     return prompts(chat, place).at(-1)
   }
+  const sentDeliveries = async (chat: OpenChat) => {
+    const stories = (await chat.tasks()).map(({ id }) => chat.platform.request('GET', `/messages/${id}/story`))
+    const deliveries = (await Promise.all(stories)).flatMap(({ body }) => body.deliveries)
+    return deliveries.filter(({ state }) => state === 'sent').length
+  }
   const budgets = async (chat: OpenChat) => (await chat.platform.request('GET', '/pending')).body.budgets
 
   test('TW-10 GW-9 a chat whose message waits for a budget says so once; the owner gets buttons in the own chat, also over a restart', async (t) => {
@@ -34,6 +39,8 @@ export function channelBudgetTests(under: ChannelUnderTest): void {
     assert.match(asked?.text ?? '', /echo.* waits: .*1 message waits\. Raise the budget, or stop/)
     assert.deepEqual(asked?.buttons, ['Raise to $2', 'Stop'])
     await waitUntil(() => chat.service.reaction(place, waiting) === 'waiting', 'the message is marked as waiting')
+    // Two answers and two prompts. Without the id of its message a prompt cannot say later that it is over.
+    await waitUntil(async () => (await sentDeliveries(chat)) === 4, 'the ids of all messages are stored')
     await chat.platform.stop('SIGKILL')
     await chat.start()
     chat.service.say({ place, author: ADA, text: 'four' })

@@ -94,6 +94,55 @@ export function channelPeopleTests(under: ChannelUnderTest): void {
     assert.doesNotMatch(prompt()?.text ?? '', /\u202e/)
   })
 
+  test('GW-14 a prompt whose answer is lost is a need of its owner until it is over', async (t) => {
+    const { path: bin } = createFakeProgram('claude')
+    const workspace = { runtime: 'claude-code', runtime_config: { bin } }
+    const chat = await open(t, { workspace, env: CLAUDE_LOGGED_IN })
+    const place = chat.service.newPlace('direct')
+    chat.service.failNextSend('lost_answer')
+    chat.service.say({ place, author: ADA, text: '!ask make one' })
+    const needs = async () =>
+      (await chat.platform.request('GET', '/needs-you')).body.needs_you.map(({ kind }: { kind: string }) => kind).sort()
+    const expected = under.dropsCopies ? ['permission'] : ['delivery', 'permission']
+    await waitUntil(
+      async () => chat.service.written(place).length > 0 && String(await needs()) === String(expected),
+      () => `${expected} in ${JSON.stringify(chat.service.written(place))}`,
+    )
+    const [pending] = (await chat.platform.request('GET', '/pending')).body.pending
+    await chat.platform.request('POST', `/pending/${encodeURIComponent(pending.id)}`, { decision: 'deny' })
+    await waitUntil(async () => (await needs()).length === 0, 'nothing is left to decide')
+    const prompts = chat.service.written(place).filter(({ text }) => text.startsWith('May the agent'))
+    assert.equal(prompts.length, 1)
+  })
+
+  test('GW-14 a long command, and one with a fence, is a file with the same buttons, and a press counts for it', async (t) => {
+    const { path: bin } = createFakeProgram('claude')
+    const workspace = { runtime: 'claude-code', runtime_config: { bin } }
+    const chat = await open(t, { workspace, env: CLAUDE_LOGGED_IN })
+    await chat.makeOwner(ADA)
+    for (const command of [`echo ${'long '.repeat(600)}end`, 'echo ```js``` `x`']) {
+      const place = chat.service.newPlace('direct')
+      chat.service.say({ place, author: ADA, text: `!ask ${command}` })
+      const prompt = () => chat.service.written(place).find(({ text }) => text.startsWith('May the agent'))
+      await waitUntil(
+        () => (prompt()?.buttons.length ?? 0) > 0,
+        () => `buttons in ${JSON.stringify(chat.service.written(place))}`,
+      )
+      assert.equal(prompt()?.buttons[0], 'Allow once')
+      const [file] = prompt()?.files ?? []
+      assert.ok(
+        Buffer.from(file?.content ?? [])
+          .toString()
+          .includes(command),
+      )
+      const press = { place, messageId: prompt()?.id ?? '', label: 'Allow once', author: ADA }
+      assert.match(await chat.service.press(press), /Allowed once/)
+      await waitUntil(() => chat.texts(place).some((text) => text.startsWith('ran ')), 'the command has run')
+      await waitUntil(() => /Allowed once by/.test(prompt()?.text ?? ''), 'the prompt says how it ended')
+      assert.deepEqual(prompt()?.buttons, [])
+    }
+  })
+
   test('GW-9 the buttons of a permission appear also behind open asks that fill a page of the list', async (t) => {
     const { path: bin } = createFakeProgram('claude')
     const workspace = { runtime: 'claude-code', runtime_config: { bin } }

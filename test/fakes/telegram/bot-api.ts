@@ -121,6 +121,8 @@ export class TelegramWorld {
         return this.#sendMessage(parameters)
       case 'editMessageText':
         return this.#editMessageText(parameters)
+      case 'editMessageCaption':
+        return this.#editMessageCaption(parameters)
       case 'sendChatAction':
         return this.#sendChatAction(parameters)
       case 'setMessageReaction':
@@ -198,6 +200,7 @@ export class TelegramWorld {
     const message = this.find(Number(parameters['chat_id']), Number(parameters['message_id']))
     if (message === undefined) throw badRequest('message to edit not found')
     if (message.from.id !== this.bot.id) throw badRequest("message can't be edited")
+    if (message.text === undefined) throw badRequest('there is no text in the message to edit')
     const { text = '', entities } = readText(parameters, 'text', TEXT_CHARS_MAX)
     const { reply_markup } = readKeyboard(parameters)
     const same = [message.text, message.entities, message.reply_markup].map((value) => JSON.stringify(value))
@@ -212,6 +215,16 @@ export class TelegramWorld {
     else delete message.reply_markup
     const key = `${message.chat.id} ${message.message_id}`
     this.edits.set(key, (this.edits.get(key) ?? 0) + 1)
+    return message
+  }
+
+  #editMessageCaption(parameters: Parameters): TelegramMessage {
+    const message = this.find(Number(parameters['chat_id']), Number(parameters['message_id']))
+    if (message?.document === undefined && message?.photo === undefined) throw badRequest('message to edit not found')
+    message.caption = readText(parameters, 'caption', CAPTION_CHARS_MAX).caption
+    const { reply_markup } = readKeyboard(parameters)
+    if (reply_markup) message.reply_markup = reply_markup
+    else delete message.reply_markup
     return message
   }
 

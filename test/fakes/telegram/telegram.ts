@@ -184,7 +184,7 @@ const FAULTS = {
 } as const satisfies Record<string, TelegramFault>
 
 const LIMITED_METHODS = /^(send|edit|setMessageReaction)/
-const POSTS = /^(send(Message|Document|Photo|MediaGroup)|editMessageText)$/
+const POSTS = /^(send(Message|Document|Photo|MediaGroup)|editMessage(Text|Caption))$/
 
 /**
  * How long the bot must wait for this call: 30 calls a second in all, 20 messages a minute in a group, and one a second in a

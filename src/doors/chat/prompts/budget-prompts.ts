@@ -37,7 +37,7 @@ export function createBudgetPrompts(context: SessionContext, posts: PromptPosts)
       const askIn = (there: string) =>
         ['budget', budgetId, askedAtMs, isAsked ? 'asked' : 'stopped', stored.name, there].join(' ')
       const told = await chatLog.promptOfAsk(askIn(place))
-      if (told?.messageId !== undefined) return true
+      if (told !== undefined) return true
       const [ask] = isAsked ? await readBudgetAsks(store, { id: budgetId }) : []
       // An owner answered just now: the message goes on, or is cancelled.
       if (isAsked && ask === undefined) return true

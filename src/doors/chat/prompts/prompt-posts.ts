@@ -1,7 +1,10 @@
-/** Sends prompts and closes them. Invariant: a prompt is posted once, also when two tasks or two starts need it. */
-import { randomBytes } from 'node:crypto'
+/**
+ * Prompts are deliveries: stored, sent until they arrive, and shown when it is unknown whether they did. Invariant: a prompt
+ * is posted once, also when two tasks or two starts need it; one that is over is not posted any more.
+ */
+import { ulid } from '../../../ids.ts'
 import type { ChatButton } from '../channel.ts'
-import { firstText, type SessionContext } from '../chat-context.ts'
+import { firstText, promptDoor, type SessionContext } from '../chat-context.ts'
 import type { Prompt } from '../store/chat-log.ts'
 
 export interface PromptPosts {
@@ -14,29 +17,43 @@ export interface PromptPostOptions {
   /** The ids of the buttons begin with the id of the prompt. */
   readonly buttonsOf: (promptId: string) => readonly ChatButton[]
   readonly replyTo?: string
+  /** What is asked about, where it does not fit into the text exactly. */
+  readonly file?: PromptFile
+}
+
+interface PromptFile {
+  readonly name: string
+  readonly text: string
+}
+
+/** The prompt in the body of its delivery. */
+export interface StoredPrompt {
+  readonly buttons: readonly ChatButton[]
+  readonly replyTo?: string
+  readonly file?: PromptFile
 }
 
 export function createPromptPosts(context: SessionContext): PromptPosts {
-  const { chatLog, channel, inPlace, say, signal, stored } = context
-  const posting = new Set<string>()
+  const { chatLog, channel, deliveries, inPlace, signal, stored } = context
   return {
-    async post(draft, { buttonsOf, replyTo }) {
-      const prompt = await chatLog.addPrompt({ ...draft, id: randomBytes(8).toString('hex'), channel: stored.name })
-      if (prompt.messageId !== undefined || posting.has(prompt.id)) return
-      posting.add(prompt.id)
-      try {
-        const { id, place, text } = prompt
-        const buttons = buttonsOf(id)
-        const reply = replyTo === undefined ? {} : { replyTo }
-        const sent = await say({ place, markdown: text, buttons, nonce: id, ...reply })
-        if (sent !== undefined) await chatLog.setPromptMessage(id, sent)
-      } finally {
-        posting.delete(prompt.id)
-      }
+    async post(draft, { buttonsOf, replyTo, file }) {
+      const prompt = await chatLog.addPrompt({ ...draft, id: ulid(), channel: stored.name })
+      if (prompt.messageId !== undefined) return
+      const { id, place, taskId, text } = prompt
+      const body: StoredPrompt = { buttons: buttonsOf(id), replyTo, file }
+      await deliveries.add({
+        id,
+        door: promptDoor(stored.name),
+        channel: place,
+        taskId,
+        body: { state: 'TASK_STATE_AUTH_REQUIRED', parts: [{ text }], prompt: body },
+      })
     },
     async close({ id, place, messageId, text }, sentence) {
       // An answer and the end of the wait close a prompt at the same time: the first one says how it ended.
-      if (!(await chatLog.removePrompt(id)) || messageId === undefined) return
+      if (!(await chatLog.removePrompt(id))) return
+      await deliveries.withdraw(id)
+      if (messageId === undefined) return
       const rendered = firstText(channel, `${text}\n\n${sentence}`) ?? sentence
       // Not awaited: the prompt of a budget may be in another chat than the task that waits for it.
       void inPlace(place, 'prompt', () => channel.edit({ place, messageId, text: rendered }, signal)).catch(

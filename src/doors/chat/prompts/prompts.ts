@@ -30,7 +30,9 @@ const PERMISSION_CHOICES = ['once', 'always', 'deny'] as const
 const CHOICES = [...PERMISSION_CHOICES, ...BUDGET_CHOICES] as const
 type Choice = (typeof CHOICES)[number]
 
+/** A longer text comes as a file with the same buttons. */
 const SUBJECT_CHARACTERS_MAX = 1200
+const SUBJECT_FILE = 'request.txt'
 const OVER = 'This is over: it was answered elsewhere, or denied because no answer came in time.'
 
 export function createPrompts(context: SessionContext): Prompts {
@@ -54,13 +56,14 @@ export function createPrompts(context: SessionContext): Prompts {
           asks.map(({ id }) => id),
         )
       for (const ask of asks) {
-        const subject = printable(ask.subject).slice(0, SUBJECT_CHARACTERS_MAX)
-        const cut = isCut(ask)
-        const text = `May the agent use **${printableName(ask.tool)}** for exactly this?\n\n${fenced(subject)}${cut ? '\n(cut; see the whole text with `molecule pending`)' : ''}`
+        const subject = printable(ask.subject)
+        const asked = `May the agent use **${printableName(ask.tool)}** for exactly`
+        const file = isShownWhole(subject) ? undefined : { name: SUBJECT_FILE, text: subject }
+        const text = file ? `${asked} what is in ${SUBJECT_FILE}?` : `${asked} this?\n\n\`\`\`\n${subject}\n\`\`\``
         const offered = permissionChoices(ask)
         const buttonsOf = (promptId: string) => permissionButtons(promptId, offered)
         const { place, messageId: replyTo } = message
-        await posts.post({ place, taskId: ask.task_id, askId: ask.id, text }, { buttonsOf, replyTo })
+        await posts.post({ place, taskId: ask.task_id, askId: ask.id, text }, { buttonsOf, replyTo, file })
       }
     },
     expire: (taskId) => expire(taskId, []),
@@ -94,11 +97,10 @@ async function openAsksOf(
   }
 }
 
-const isCut = ({ subject }: PendingAskAnswer): boolean => printable(subject).length > SUBJECT_CHARACTERS_MAX
+/** Services know no longer fence than three backticks, so a text with three of them would be shown without them. */
+const isShownWhole = (subject: string): boolean => subject.length <= SUBJECT_CHARACTERS_MAX && !subject.includes('```')
 
-/** A person can only deny what the prompt does not show whole. */
 function permissionChoices(ask: PendingAskAnswer): readonly Choice[] {
-  if (isCut(ask)) return ['deny']
   return ask.would_cover === undefined ? ['once', 'deny'] : PERMISSION_CHOICES
 }
 
@@ -113,13 +115,6 @@ const permissionButtons = (id: string, offered: readonly Choice[]): ChatButton[]
     id: `${id}.${choice}`,
     ...PERMISSION_BUTTONS[choice],
   }))
-
-/** A fence that the text itself cannot close. */
-function fenced(text: string): string {
-  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length))
-  const fence = '`'.repeat(longest + 1)
-  return `${fence}\n${text}\n${fence}`
-}
 
 async function answer(press: ButtonPress, context: SessionContext, posts: PromptPosts): Promise<void> {
   const [id = '', name = ''] = press.buttonId.split('.')

@@ -9,7 +9,8 @@ import { silentLog } from '../../../log.ts'
 import { keepSession } from '../../../workspaces/sessions.ts'
 import type { Channel, ChannelKind, ChatPost, SendResult, SoughtPost } from '../channel.ts'
 import { type ChatDoorOptions, createChatDoor } from '../chat.ts'
-import { deliveryDoor } from '../chat-context.ts'
+import { deliveryDoor, type SessionContext } from '../chat-context.ts'
+import { createPromptPosts } from '../prompts/prompt-posts.ts'
 import { createChannels } from '../store/channels.ts'
 import { createChatLog } from '../store/chat-log.ts'
 import { createPairings } from '../store/pairings.ts'
@@ -81,7 +82,10 @@ async function openDoor(t: TestContext) {
   return {
     ...recording,
     clock,
+    chatLog: stored.chatLog,
     deliveries: local.deliveries,
+    /** The id of a task whose message waits. */
+    ask: async () => (await local.reception.admit(letterTo(workspaceId))).taskId,
     async answer(place: string, text: string) {
       const directive = worker.next()
       await local.reception.admit({ ...letterTo(workspaceId), replyTo: { door: deliveryDoor('bot'), channel: place } })
@@ -120,6 +124,29 @@ test('GW-6 an answer that may not have arrived is not taken for the equal one be
   await answer('general', 'the same')
   await waitUntil(async () => (await deliveries.needingDecision()).length === 1, 'the second answer is unknown')
   assert.equal((await deliveries.needingDecision())[0]?.state, 'unknown')
+})
+
+test('GW-14 a prompt is sent after an outage, once; one that is over by then is not', async (t) => {
+  const { ask, chatLog, clock, deliveries, sent, service, tries, passUntil } = await openDoor(t)
+  service.fault = { type: 'failed', error: 'Discord failed with 502.' }
+  const posts = createPromptPosts({ chatLog, deliveries, stored: { name: 'bot' } } as unknown as SessionContext)
+  const taskId = await ask()
+  const post = (place: string) =>
+    posts.post({ place, taskId, askId: `ask in ${place}`, text: `prompt in ${place}` }, { buttonsOf: () => [] })
+  for (const place of ['a', 'b', 'a']) await post(place)
+  const endMs = clock.nowMs() + OUTAGE_MS
+  await passUntil(() => clock.nowMs() >= endMs && ['a', 'b'].every((place) => (tries.get(place) ?? 0) > 10))
+  const over = await chatLog.promptOfAsk('ask in b')
+  if (over) await posts.close(over, 'It is over.')
+  service.fault = undefined
+  await passUntil(() => sent.length > 0)
+  await passUntil(() => clock.nowMs() >= endMs + OUTAGE_MS)
+  assert.deepEqual(
+    sent.map(({ place, text }) => [place, text]),
+    [['a', 'prompt in a']],
+  )
+  assert.equal((await chatLog.promptOfAsk('ask in a'))?.messageId, '1')
+  assert.deepEqual(await deliveries.needingDecision(), [])
 })
 
 const OUTAGES: readonly (readonly [string, SendResult])[] = [

@@ -8,7 +8,8 @@ import type { Delivery, DeliveryBody, DeliveryPart, DeliveryResult } from '../..
 import type { Part } from '../../../protocol/a2a.ts'
 import { sleep, type WakeUp } from '../../../wait.ts'
 import type { Channel, ChatPost, ChatPostFile, SendResult } from '../channel.ts'
-import { firstText, type SessionContext } from '../chat-context.ts'
+import { firstText, type SendRank, type SessionContext } from '../chat-context.ts'
+import type { StoredPrompt } from '../prompts/prompt-posts.ts'
 import { toChatResult } from './chat-result.ts'
 
 /** A longer answer is sent as a file, after its first part. */
@@ -25,12 +26,13 @@ const RESEND_MS = 1000
 
 /**
  * One message of a delivery: a text with files of the answer by the indexes of their parts, or the whole answer as a file.
- * `file`: a file alone, in rows of earlier versions.
+ * `file`: a file alone, in rows of earlier versions. `prompt`: what the body of the delivery says.
  */
 type PartContent =
   | { readonly text: string; readonly files?: readonly number[] }
   | { readonly file: number }
   | { readonly wholeAnswer: string }
+  | { readonly prompt: true }
 
 /** The inbox says when there is a delivery. A hint of another process may be lost: then it is noticed within this time. */
 const LOOK_MS = 5000
@@ -39,13 +41,12 @@ const FIND_MS_MAX = 5000
 /** The store could not be read, or another process is just looking at the next delivery. */
 const AGAIN_MS = 1000
 
-interface HeldMessages {
-  /** Handles the held messages of people who were let in. */
-  releaseHeld(): Promise<void>
-}
-
-/** Sends what is due until the session ends, and handles held messages of people who were let in. */
-export async function keepDelivering(context: SessionContext, receiver: HeldMessages, wakeUp: WakeUp): Promise<void> {
+/** Sends what is due until the session ends. `before` runs before each look, e.g. for people who were let in. */
+export async function keepDelivering(
+  context: SessionContext,
+  before: () => Promise<void>,
+  wakeUp: WakeUp,
+): Promise<void> {
   const { deliveries, door, signal, clock, log, stored } = context
   const sending = new Set<Promise<void>>()
   const warn = (error: unknown, text: string) => log.warn({ err: toMoleculeError(error), channel: stored.name }, text)
@@ -54,7 +55,7 @@ export async function keepDelivering(context: SessionContext, receiver: HeldMess
   while (!signal.aborted) {
     let waitMs = AGAIN_MS
     try {
-      await receiver.releaseHeld()
+      await before()
       for (;;) {
         const delivery = await deliveries.take(door, (body) => splitAnswer(body, context))
         if (delivery === undefined) break
@@ -100,11 +101,13 @@ async function deliver(delivery: Delivery, context: SessionContext): Promise<voi
   for (const part of delivery.parts ?? []) {
     if (part.state === 'sent') continue
     // Nothing was sent yet of this part: after a restart it goes on here.
+    const isOver = delivery.body.prompt !== undefined && (await context.chatLog.prompt(delivery.id)) === undefined
+    if (isOver) return await deliveries.withdraw(delivery.id)
     if (signal.aborted)
       return await deliveries.finish(delivery.id, { type: 'later', error: 'the platform stops', retryAfterMs: 0 })
     const post = await toPost(delivery, part, context)
     await deliveries.beginPart(delivery.id, part.n)
-    const result = await send(post, context)
+    const result = await send(post, context, delivery.body.prompt === undefined ? 'answer' : 'prompt')
     const failed = await judge(result, { delivery, part }, context)
     if (failed !== undefined) {
       if (failed.type === 'unknown' || (failed.type === 'failed' && failed.final))
@@ -120,8 +123,12 @@ async function deliver(delivery: Delivery, context: SessionContext): Promise<voi
 }
 
 /** A place that takes no files gets the text, and a sentence in place of the files. */
-async function send(post: ChatPost, { channel, inPlace, channelSignal }: SessionContext): Promise<SendResult> {
-  const sendOnce = (once: ChatPost) => inPlace(post.place, 'answer', () => channel.send(once, channelSignal))
+async function send(
+  post: ChatPost,
+  { channel, inPlace, channelSignal }: SessionContext,
+  rank: SendRank,
+): Promise<SendResult> {
+  const sendOnce = (once: ChatPost) => inPlace(post.place, rank, () => channel.send(once, channelSignal))
   const result = await sendOnce(post)
   if (result.type !== 'failed' || result.final !== true || post.files === undefined) return result
   const { files, ...bare } = post
@@ -131,12 +138,16 @@ async function send(post: ChatPost, { channel, inPlace, channelSignal }: Session
     `(Not sent, because this chat does not take files: ${names.slice(0, NAMES_CHARACTERS_MAX)})`,
   )
   const text = [bare.text, note ?? ''].filter((one) => one !== '').join('\n\n')
-  const second = await sendOnce({ ...bare, text: text.length <= channel.limits.textCharactersMax ? text : bare.text })
+  // A person can only deny what is not shown.
+  const buttons = bare.buttons?.filter(({ style }) => style === 'bad')
+  const shown = text.length <= channel.limits.textCharactersMax ? text : bare.text
+  const second = await sendOnce({ ...bare, text: shown, buttons })
   return second.type === 'failed' && second.final === true ? result : second
 }
 
 /** The reaction tells the truth: the agent is done, but the person has no answer. */
-async function showUndelivered({ taskId, channel: place }: Delivery, context: SessionContext): Promise<void> {
+async function showUndelivered({ taskId, channel: place, body }: Delivery, context: SessionContext): Promise<void> {
+  if (body.prompt !== undefined) return
   const asked = (await context.chatLog.ofTask(taskId)).findLast((message) => message.place === place)
   if (asked !== undefined) context.signs.undelivered(asked)
 }
@@ -162,6 +173,7 @@ async function judge(
   const messageId = result.type === 'sent' ? result.messageId : await findPart(delivery, part, context)
   if (messageId === undefined) return { type: 'unknown', error: result.type === 'unknown' ? result.error : '' }
   await deliveries.partSent(delivery.id, part.n, messageId)
+  if (delivery.body.prompt !== undefined) await context.chatLog.setPromptMessage(delivery.id, messageId)
   return undefined
 }
 
@@ -182,6 +194,7 @@ async function findPart(delivery: Delivery, part: DeliveryPart, context: Session
 async function toPost({ id, channel: place, taskId, body }: Delivery, part: DeliveryPart, context: SessionContext) {
   const content = JSON.parse(part.content) as PartContent
   const nonce = createHash('sha256').update(`${id}.${part.n}`).digest('hex').slice(0, 24)
+  if ('prompt' in content) return { place, nonce, ...toPromptPost(body, context) }
   const asked = part.n === 0 ? (await context.chatLog.ofTask(taskId)).at(-1) : undefined
   const reply = asked === undefined ? {} : { replyTo: asked.messageId }
   const file = (index: number) => toFile(body.parts?.[index])
@@ -189,6 +202,13 @@ async function toPost({ id, channel: place, taskId, body }: Delivery, part: Deli
     return { place, text: content.text, nonce, ...reply, ...(content.files && { files: content.files.map(file) }) }
   const alone = 'file' in content ? file(content.file) : wholeAnswer(content.wholeAnswer)
   return { place, text: '', nonce, ...reply, files: [alone] }
+}
+
+function toPromptPost({ parts = [], prompt }: DeliveryBody, { channel }: SessionContext) {
+  const { buttons, replyTo, file } = prompt as StoredPrompt
+  const text = firstText(channel, parts[0]?.text ?? '') ?? ''
+  const files = file && [{ name: file.name, mediaType: 'text/plain', content: Buffer.from(file.text) }]
+  return { text, buttons, replyTo, ...(files && { files }) }
 }
 
 const wholeAnswer = (text: string): ChatPostFile => ({
@@ -204,6 +224,7 @@ function toFile(part: Part = {}): ChatPostFile {
 
 /** Pure: it may run again for the same delivery. */
 function splitAnswer(body: DeliveryBody, { channel }: SessionContext): string[] {
+  if (body.prompt !== undefined) return [JSON.stringify({ prompt: true })]
   const result = toChatResult(body, '')
   const answer = result.error === undefined ? (result.responseText ?? '') : `⚠️ ${result.error}`
   const files = (body.parts ?? []).flatMap(({ raw }, index) =>

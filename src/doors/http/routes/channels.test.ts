@@ -169,6 +169,7 @@ test('GW-12 removing a channel ends its deliveries; a chat is bound and unbound'
   assert.deepEqual(order, [
     ['wake', 1],
     ['endDeliveries', 'chat:team'],
+    ['endDeliveries', 'chat:team (prompts)'],
   ])
   const place = 'p'.repeat(100)
   const bound = await call(`PUT /channels/team/bindings/${place}`, { body: { workspace_id: WORKSPACE_ID } })

@@ -17,7 +17,7 @@ import type { Frozen } from '../../../api/endpoint.ts'
 import { requireAccess, rolesOf } from '../../../api/who-may.ts'
 import { MoleculeError } from '../../../errors.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
-import { deliveryDoor } from '../../chat/chat-context.ts'
+import { deliveryDoor, promptDoor } from '../../chat/chat-context.ts'
 import type { Binding, StoredChannel } from '../../chat/store/channels.ts'
 import type { Pairing } from '../../chat/store/pairings.ts'
 import { publicReason } from '../../public-reason.ts'
@@ -62,7 +62,7 @@ export const channelRoutes = [
   serve(deleteChannel, async ({ params: { channel } }, { chat }) => {
     await chat.channels.remove(channel)
     chat.wake()
-    await chat.endDeliveries(deliveryDoor(channel))
+    for (const door of [deliveryDoor, promptDoor]) await chat.endDeliveries(door(channel))
   }),
   serve(bindPlace, async ({ params: { channel, place }, body: { workspace_id: workspaceId } }, { chat }) => {
     if (place.length > PLACE_CHARACTERS_MAX) throw new MoleculeError('invalid_request', 'the place is too long')
