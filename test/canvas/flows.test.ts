@@ -220,6 +220,30 @@ test('CV-3 CN-1 the connect command works on another machine: it has the public 
   assert.equal((await fetch(`${platform.url}/me`, { headers: { Authorization: `Bearer ${token}` } })).status, 200)
 })
 
+test('CV-3 CN-1 the connect command is copied, also on a page that came by plain http and has no clipboard', async (t) => {
+  const platform = await startPlatformFor(t)
+  const page = await openPage(t, platform)
+  for (const hasClipboard of [true, false]) {
+    if (hasClipboard) await page.context().grantPermissions(['clipboard-write'])
+    else await page.addInitScript(`Object.defineProperty(Navigator.prototype, 'clipboard', { value: undefined })`)
+    await page.reload()
+    await page.evaluate(`location.assign('#/new')`)
+    const dialog = page.getByRole('dialog', { name: 'New workspace' })
+    await dialog.getByRole('button', { name: 'Connect one that runs elsewhere' }).click()
+    await dialog.getByRole('textbox', { name: 'Name' }).fill(`Laptop ${hasClipboard}`)
+    await dialog.getByRole('button', { name: 'Create' }).click()
+    const command = await dialog.locator('pre').textContent()
+    await dialog.getByRole('button', { name: 'Copy' }).click()
+    await dialog.getByRole('button', { name: 'Copied' }).waitFor()
+    await dialog.getByRole('button', { name: 'On this machine' }).click()
+    await dialog.getByRole('textbox', { name: 'Role' }).focus()
+    await page.keyboard.press('Control+v')
+    const pasted = command?.replaceAll('\n', ' ')
+    await waitForValue(() => dialog.getByRole('textbox', { name: 'Role' }).inputValue(), pasted)
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+  }
+})
+
 test('CV-6 GW-9 PL-24 "needs you": a failed message is run again, a permission is always allowed; count and title follow', async (t) => {
   const platform = await startPlatformFor(t, { env: CLAUDE_LOGGED_IN })
   const { path: bin } = createFakeProgram('claude')

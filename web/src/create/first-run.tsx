@@ -3,6 +3,7 @@ import { type ReactNode, useState } from 'react'
 import { reasonOf } from '../api/client.ts'
 import { useMay } from '../api/queries.ts'
 import { Button } from '../ui/button.tsx'
+import { copyText } from '../ui/copy-text.ts'
 import { EmptyState, Loading } from '../ui/empty-state.tsx'
 import { Field } from '../ui/field.tsx'
 import { showToast } from '../ui/toasts.tsx'
@@ -123,11 +124,8 @@ interface RemedyButtonsProps {
 }
 
 function RemedyButtons({ remedy: { command }, onLook, isLooking }: RemedyButtonsProps) {
-  const copy = () => {
-    navigator.clipboard.writeText(command ?? '').then(
-      () => showToast(`Copied: ${command}`),
-      () => showToast('The browser does not allow copying here.'),
-    )
+  const copy = async () => {
+    if (await copyText(command ?? '')) showToast(`Copied: ${command}`)
   }
   return (
     <div className="flex gap-2 max-md:w-full max-md:pl-12">

@@ -71,7 +71,11 @@ test('CV-2 RT-13 each state of a message in words; only what needs a person is r
     [again.parts.map(({ text }) => text), again.action],
     [['cancelled while it waited', 'was run again'], undefined],
   )
-  assert.deepEqual(words({ state: 'failed', reason: 'exit 3.', handled: false }), ['failed: exit 3', true, 'replay'])
+  assert.deepEqual(words({ state: 'failed', reason: 'exit 3 (exit_3, err_01M7K7C97Y)', handled: false }), [
+    'failed: exit 3',
+    true,
+    'replay',
+  ])
   assert.deepEqual(words({ state: 'failed', reason: 'refused' }), ['failed: refused', true, 'run again'])
   const replayed = { state: 'failed', reason: 'x', handled: true, replayed_as: 'm2' } as const
   assert.deepEqual(words(replayed), ['failed: x · was run again', false, undefined])

@@ -1,6 +1,7 @@
 /** A block of code with a copy button. The highlighter is a chunk of its own, loaded with the first block. */
 import { type ReactNode, useEffect, useState } from 'react'
 import { IconButton } from '../button.tsx'
+import { copyText } from '../copy-text.ts'
 import { CheckIcon, CopyIcon } from '../icons.tsx'
 
 const COPIED_MS = 1500
@@ -41,12 +42,7 @@ export function CopyButton({ text, className }: { readonly text: string; readonl
     const timer = setTimeout(() => setCopied(false), COPIED_MS)
     return () => clearTimeout(timer)
   }, [copied])
-  const copy = () => {
-    navigator.clipboard.writeText(text).then(
-      () => setCopied(true),
-      () => undefined,
-    )
-  }
+  const copy = async () => setCopied(await copyText(text))
   return (
     <IconButton label={copied ? 'Copied' : 'Copy'} className={className} onClick={copy}>
       {copied ? <CheckIcon /> : <CopyIcon />}

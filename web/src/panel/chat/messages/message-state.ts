@@ -1,6 +1,7 @@
 /** The state of a message in the words of the page: `queued · behind 2`, `answered · 6.2 s · $0.03`. Pure. */
 import type { ChatMessageView } from '../../../../../src/client/live-conversation.ts'
 import { truncate } from '../../../../../src/truncate.ts'
+import { plainReason } from '../../../api/sentence.ts'
 import { clockTime, costText, countText, tookTime } from '../../../ui/text/times.ts'
 
 export interface StatePart {
@@ -122,8 +123,8 @@ export function tokensText({ usage }: Pick<ChatMessageView, 'usage'>): string | 
 
 const REASON_CHARACTERS_MAX = 140
 
-/** The first line without its full stop, because more follows behind it. */
+/** The first line without codes for owners and without its full stop, because more follows behind it. */
 function shorten(reason: string): string {
-  const line = reason.trim().split('\n')[0]?.replace(/[.:]$/, '') ?? ''
+  const line = plainReason(reason.trim().split('\n')[0] ?? '').replace(/[.:]$/, '')
   return truncate(line, REASON_CHARACTERS_MAX)
 }

@@ -39,7 +39,7 @@ export function StateLine({ entry, history, workspace }: StateLineProps) {
     <div className="flex min-w-0 max-w-full flex-col items-end gap-2 self-stretch">
       <p
         data-state={entry.state}
-        title={tokensText(entry)}
+        title={entry.state === 'failed' ? entry.reason : tokensText(entry)}
         className={classNames('max-w-full break-words text-right text-time', isRed ? 'text-needs' : 'text-faint')}
       >
         {parts.map((part, index) => (
