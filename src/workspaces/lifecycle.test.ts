@@ -15,10 +15,12 @@ function openLifecycle(t: TestContext) {
   const note = async (call: string) => {
     calls.push(call)
   }
-  const answer: { check: BackendCheck } = { check: { ok: true } }
-  const check = async (runtime: string) => {
+  const answer: { check: BackendCheck; checkOf?: (options: Readonly<Record<string, string>>) => BackendCheck } = {
+    check: { ok: true },
+  }
+  const check = async (runtime: string, options: Readonly<Record<string, string>>) => {
     calls.push(`check ${runtime}`)
-    return answer.check
+    return answer.checkOf?.(options) ?? answer.check
   }
   const opened = openTestWorkspaces(t, check)
   const { store, clock, homes, configs, workspaces } = opened
@@ -57,16 +59,17 @@ function openLifecycle(t: TestContext) {
   return { ...opened, homes, lifecycle, make, calls, answer, configOf, get: workspaces.get }
 }
 
-test('PL-2 each setting of the store changes alone, without a check of the backend', async (t) => {
+test('PL-2 each setting of the store changes alone; all but the permission without a check of the backend', async (t) => {
   const { lifecycle, make, calls, folder, configOf } = openLifecycle(t)
   const [parent, id] = [await make(), await make()]
   const before = configOf(id)
-  assert.equal((await lifecycle.change(id, { permission: 'ask' })).permission, 'ask')
   assert.equal((await lifecycle.change(id, { parentId: parent })).parentId, parent)
   assert.equal((await lifecycle.change(id, { workingDir: folder })).workingDir, folder)
-  const changed = await lifecycle.change(id, { permission: null, parentId: null })
-  assert.deepEqual([changed.permission, changed.parentId, changed.workingDir], [undefined, undefined, folder])
-  assert.deepEqual(calls, Array(4).fill(`look at the log-in ${id}`))
+  const changed = await lifecycle.change(id, { parentId: null })
+  assert.deepEqual([changed.parentId, changed.workingDir], [undefined, folder])
+  assert.deepEqual(calls, Array(3).fill(`look at the log-in ${id}`))
+  assert.equal((await lifecycle.change(id, { permission: 'ask' })).permission, 'ask')
+  assert.equal((await lifecycle.change(id, { permission: null })).permission, undefined)
   assert.equal(configOf(id), before)
 })
 
@@ -216,4 +219,20 @@ test('PL-2 a workspace whose agent has no log-in to look at is changed and resta
   })
   assert.equal((await lifecycle.change(id, { permission: 'ask' })).permission, 'ask')
   assert.equal((await lifecycle.restart(id)).status, 'online')
+})
+
+test('BK-8 AG-16 the permission that an admin sets is checked with the backend: on creation, by a change and at a recheck', async (t) => {
+  const { configs, homes, lifecycle, workspaces, answer, get } = openLifecycle(t)
+  const cannot = { ok: false, reason: 'bypass is refused as root' } as const
+  answer.checkOf = ({ permission }) => (permission === 'bypass' ? cannot : { ok: true })
+  const { id, status, statusReason } = await workspaces.create({ name: 'n', runtime: 'mock', permission: 'bypass' })
+  assert.deepEqual([status, statusReason], ['failed', cannot.reason])
+  const changed = await lifecycle.change(id, { permission: 'allowed_tools' })
+  assert.deepEqual([changed.status, changed.statusReason], ['online', undefined])
+  assert.deepEqual(await lifecycle.checkChange(id, { permission: 'bypass' }), cannot)
+  assert.equal((await lifecycle.change(id, { permission: 'bypass' })).status, 'failed')
+  await configs.recheck(id)
+  assert.equal((await get(id))?.status, 'failed')
+  assert.deepEqual((await configs.validate(readFileSync(homes.configPath(id), 'utf8'), 'c', 'bypass')).checked, cannot)
+  assert.equal((await lifecycle.change(id, { permission: null })).status, 'online')
 })

@@ -51,11 +51,12 @@ export function createWorkspaceLifecycle(options: WorkspaceLifecycleOptions): Wo
       await requireFreeNewName(workspace, change, store)
       const config = configChange(change)
       const storeOnly = storeOnlyChange(change, homes)
-      const file = Object.keys(config).length > 0 ? await validateChange(workspace, config, options) : undefined
+      const file =
+        Object.keys(config).length > 0 ? await validateChange(workspace, { ...change, config }, options) : undefined
       // Rows first: a change that the store refuses must not be in the file already.
       if (Object.keys(storeOnly).length > 0) await store.write(() => changeStoreOnlySettings(id, storeOnly))
       if (file !== undefined) await badConfigAsInvalidRequest(() => configs.save(id, file.text, file.validated))
-      else if (change.tier !== undefined) await configs.recheck(id)
+      else if (change.tier !== undefined || change.permission !== undefined) await configs.recheck(id)
       await options.refreshLogin?.(id)
       return await required(id)
     },
@@ -63,7 +64,8 @@ export function createWorkspaceLifecycle(options: WorkspaceLifecycleOptions): Wo
       const workspace = await required(id)
       if (change.workingDir !== undefined) requireWorkingDir(change.workingDir)
       await requireFreeNewName(workspace, change, store)
-      return (await validateChange(workspace, configChange(change), options)).validated.checked
+      const config = configChange(change)
+      return (await validateChange(workspace, { ...change, config }, options)).validated.checked
     },
     async remove(id, { cascade }) {
       await required(id)
@@ -133,17 +135,20 @@ function storeOnlyChange(
 }
 
 /** The changed text of `config.yaml`. Refuses a change that makes it invalid. */
-function validateChange(workspace: Workspace, change: ConfigFileChange, options: WorkspaceLifecycleOptions) {
-  const { homes, configs } = options
+function validateChange(
+  workspace: Workspace,
+  { config, permission = workspace.permission }: Pick<WorkspaceChange, 'permission'> & { config: ConfigFileChange },
+  { homes, configs }: WorkspaceLifecycleOptions,
+) {
   const { id } = workspace
   return badConfigAsInvalidRequest(async () => {
     const stored = homes.stamp(id) ? await homes.readConfig(id) : undefined
     try {
-      const text = changeConfig(stored ?? configTextOf(workspace), change, WORKSPACE_CONFIG_FILE)
-      return { text, validated: await configs.validate(text, WORKSPACE_CONFIG_FILE) }
+      const text = changeConfig(stored ?? configTextOf(workspace), config, WORKSPACE_CONFIG_FILE)
+      return { text, validated: await configs.validate(text, WORKSPACE_CONFIG_FILE, permission) }
     } catch (thrown) {
       // A file that was wrong before is refused with its path and line. Those of a text that is never written would mislead.
-      if (stored !== undefined) await configs.validate(stored, homes.configPath(id))
+      if (stored !== undefined) await configs.validate(stored, homes.configPath(id), workspace.permission)
       throw thrown
     }
   })

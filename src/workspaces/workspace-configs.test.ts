@@ -71,7 +71,7 @@ function setUp(t: TestContext) {
   }
   const save = async (id: string, text: string) => {
     await nextTick()
-    await configs.save(id, text, await configs.validate(text, 'config.yaml'))
+    await configs.save(id, text, await configs.validate(text, 'config.yaml', undefined))
   }
   /** Not through `workspaces`, which would read the file first. */
   const stored = (id: string) => store.read(() => findWorkspace(id))
@@ -302,14 +302,14 @@ test('PL-3 options that a backend refuses are shown at their line; other errors 
   const text = '# mine\nname: w\nruntime: exec\nruntime_config:\n  cmd: cat\n'
   const refusing = (error: Error) => {
     fakes.check = () => Promise.reject(error)
-    return configs.validate(text, 'c.yaml')
+    return configs.validate(text, 'c.yaml', undefined)
   }
   const bad = (details = {}) => new MoleculeError('bad_config', 'it is wrong', { details })
   await assert.rejects(refusing(bad({ key: 'cmd' })), { code: 'bad_config', message: 'c.yaml:5: it is wrong' })
   await assert.rejects(refusing(bad()), { code: 'bad_config', message: 'c.yaml:3: it is wrong' })
   await assert.rejects(refusing(away()), { code: 'store_unavailable', message: 'away' })
   seen.checked.length = 0
-  const external = await configs.validate('name: w\nruntime: external\n', 'c.yaml')
+  const external = await configs.validate('name: w\nruntime: external\n', 'c.yaml', undefined)
   assert.deepEqual([external.checked, seen.checked], [{ ok: true }, []])
 })
 

@@ -63,11 +63,16 @@ export interface WorkspaceConfigs {
   recover(id: string): Promise<void>
   /** A turn was answered, so the backend can run, whatever the last check said. */
   answered(id: string): Promise<void>
-  /** Parses and checks a text. Throws `bad_config` with `path` and line if it is invalid. */
-  validate(text: string, path: string): Promise<ValidatedConfig>
+  /**
+   * Parses a text and checks its backend, with the permission that an admin set beside it. Throws `bad_config` with
+   * `path` and line if it is invalid.
+   */
+  validate(text: string, path: string, permission: StoredPermission): Promise<ValidatedConfig>
   /** Writes the file and mirrors it. The text must have been validated. */
   save(id: string, text: string, validated: ValidatedConfig): Promise<void>
 }
+
+type StoredPermission = StoredConfig['permission'] | null
 
 interface LoadedConfig {
   readonly stamp: string
@@ -125,7 +130,7 @@ export function createWorkspaceConfigs(options: WorkspaceConfigsOptions): Worksp
       await store.write(() => markOnline(id), id)
       log.info({ workspaceId: id }, 'a workspace that could not run has answered: its status is online again')
     },
-    validate: (text, path) => validateConfig(text, path, options),
+    validate: (text, path, permission) => validateConfig(text, { path, permission }, options),
     async save(id, text, validated) {
       // Otherwise this write would cover a change on the disk that nobody has seen yet.
       await refresh(id).catch((error) => {
@@ -158,7 +163,7 @@ export function createWorkspaceConfigs(options: WorkspaceConfigsOptions): Worksp
 async function canRun(id: string, { store, check }: WorkspaceConfigsOptions): Promise<boolean> {
   const stored = await store.read(() => findStoredConfig(id))
   if (stored === undefined) return false
-  const checked = await check(stored.runtime, backendOptions(stored.runtimeConfig)).catch(() => undefined)
+  const checked = await check(stored.runtime, optionsToCheck(stored)).catch(() => undefined)
   return checked?.ok === true
 }
 
@@ -183,7 +188,8 @@ async function reloadConfig(id: string, stamp: string, options: ReloadOptions): 
     const text = stamp === '' ? await restoreConfig(id, options) : await homes.readConfig(id)
     if (text === undefined) return undefined
     configHash = hashConfig(text)
-    const validated = await validateConfig(text, homes.configPath(id), options)
+    const { permission } = stored
+    const validated = await validateConfig(text, { path: homes.configPath(id), permission }, options)
     if (stored.tier === SANDBOX_TIER) throw noSandbox(id)
     if (stamp !== '' && isOutside()) await noteChange(id, describeOutsideChange(stored, validated.config), options)
     await mirror(id, { stored, validated }, options)
@@ -269,16 +275,25 @@ export function runtimeConfigOf(
   }
 }
 
+/** As a turn gets them: the permission that an admin set wins over the file. */
+const optionsToCheck = ({
+  runtimeConfig,
+  permission,
+}: Pick<ValidatedConfig['config'], 'runtimeConfig'> & { readonly permission?: StoredPermission }) => ({
+  ...backendOptions(runtimeConfig),
+  ...(permission && { permission }),
+})
+
 async function validateConfig(
   text: string,
-  path: string,
+  { path, permission }: { readonly path: string; readonly permission: StoredPermission },
   { check }: Pick<WorkspaceConfigsOptions, 'check'>,
 ): Promise<ValidatedConfig> {
   const config = parseConfig(text, path)
   const configHash = hashConfig(text)
   if (isExternal(config)) return { config, configHash, checked: { ok: true } }
   try {
-    return { config, configHash, checked: await check(config.runtime, backendOptions(config.runtimeConfig)) }
+    return { config, configHash, checked: await check(config.runtime, optionsToCheck({ ...config, permission })) }
   } catch (thrown) {
     const error = toMoleculeError(thrown)
     if (error.code !== 'bad_config') throw error

@@ -17,7 +17,7 @@ import { isTokenFile } from './homes/token-file.ts'
 import { requireWorkingDir } from './homes/working-dir.ts'
 import type { BackendCheck, Workspace } from './workspace.ts'
 import { badConfigAsInvalidRequest, type ValidatedConfig, type WorkspaceConfigs } from './workspace-configs.ts'
-import { changeStoreOnlySettings, requireWorkspace } from './workspace-rows.ts'
+import { changeStoreOnlySettings, findStoredConfig, requireWorkspace } from './workspace-rows.ts'
 
 export const FILE_BYTES_MAX = 25 * 1024 * 1024
 export const FILES_MAX = 1000
@@ -134,13 +134,14 @@ async function writeConfig(id: string, content: Buffer, options: WorkspaceFilesO
 async function validateConfigFile(
   id: string,
   content: Buffer,
-  { homes, configs }: WorkspaceFilesOptions,
+  { store, homes, configs }: WorkspaceFilesOptions,
 ): Promise<{ text: string; validated: ValidatedConfig }> {
   if (!isUtf8(content)) throw new MoleculeError('invalid_request', `${WORKSPACE_CONFIG_FILE} is not valid UTF-8`)
   const text = content.toString('utf8')
   const path = homes.configPath(id)
   const validate = async () => {
-    const validated = await configs.validate(text, path)
+    const stored = await store.read(() => findStoredConfig(id))
+    const validated = await configs.validate(text, path, stored?.permission)
     requireFolder(text, path, validated)
     return { text, validated }
   }

@@ -130,7 +130,7 @@ async function validateNew(input: NewWorkspace, { homes, configs }: WorkspacesOp
     // The option of the template would name the token of another vendor.
     const options = { ...(foreign.length > 1 && { auth_token_file: null }), ...change.runtime_config }
     const written = changeConfig(base?.text, { ...change, runtime_config: options }, path)
-    return { text: written, validated: await configs.validate(written, path), foreignTokens: foreign }
+    return { text: written, validated: await configs.validate(written, path, input.permission), foreignTokens: foreign }
   })
   const workingDir = input.workingDir ?? validated.config.workingDir
   if (workingDir !== undefined) requireWorkingDir(workingDir)
