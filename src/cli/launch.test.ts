@@ -1,10 +1,11 @@
 /** Runs the launchers in `bin/` and their entries as processes, in a small clone whose command prints its arguments. */
+
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import { temporaryDir } from '../../test/harness/process-harness.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const OLD_NODE = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.1.0' } })`
@@ -16,8 +17,7 @@ const COMMAND = `
 `
 
 function makeClone(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'molecule-launch-'))
-  t.after(() => rmSync(folder, { recursive: true }))
+  const folder = temporaryDir(t)
   const clone = join(folder, 'clone')
   cpSync(join(ROOT, 'bin'), join(clone, 'bin'), { recursive: true })
   mkdirSync(join(clone, 'src/cli'), { recursive: true })

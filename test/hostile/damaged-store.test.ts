@@ -1,18 +1,18 @@
 /** A store that is damaged or gone: the platform refuses with the file and the way back, and never goes on accepting. */
+
 import assert from 'node:assert/strict'
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { closeSync, openSync, readFileSync, rmSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import { type PlatformUnderTest, replyText, startPlatform } from '../harness/platform.ts'
 import { startPlatformProcess } from '../harness/platform-process.ts'
+import { temporaryDir } from '../harness/process-harness.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 /** A data folder whose platform answered some messages and was stopped. */
 async function usedFolder(t: TestContext) {
-  const dataDir = mkdtempSync(join(tmpdir(), 'molecule-hostile-'))
-  t.after(() => rmSync(dataDir, { recursive: true, force: true }))
+  const dataDir = temporaryDir(t)
   const platform = await startPlatform({ dataDir })
   t.after(() => platform.dispose())
   const created = { name: 'echo', runtime: 'mock', runtime_config: { reply: '%s' } }

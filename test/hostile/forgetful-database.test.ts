@@ -1,13 +1,12 @@
 /** A PostgreSQL that is set up to forget: no acknowledged write is lost, or the store refuses to open. */
+
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
 import { Client } from 'pg'
 import { sql } from '../../src/store/store.ts'
 import { addNote, isUnavailable, openStore, readNote } from '../contracts/postgres/harness.ts'
 import { startPlatformProcess } from '../harness/platform-process.ts'
+import { temporaryDir } from '../harness/process-harness.ts'
 import { startPostgres, type TestPostgres } from '../harness/stores/postgres.ts'
 import { waitUntil } from '../harness/wait.ts'
 
@@ -74,8 +73,7 @@ test('RE-1 a server with fsync=off is refused with one sentence, at start and wh
   const url = await server.url()
   const store = await openStore(t, url)
   await restart(['fsync=off'])
-  const dataDir = mkdtempSync(join(tmpdir(), 'molecule-forgetful-'))
-  t.after(() => rmSync(dataDir, { recursive: true, force: true }))
+  const dataDir = temporaryDir(t)
   const platform = startPlatformProcess({ dataDir, database: url })
   t.after(() => platform.stop('SIGKILL'))
   await assert.rejects(platform.ready, /ended with 1/)

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { createFakeAgents, startFakeGateway } from '../../../test/fakes/agents/fake-program.ts'
 import { errorOf, listEvents, makeTurn, replyOf, type TurnOverrides, tokenOf } from '../../../test/fakes/turns.ts'
 import { linuxOnly, markedPids } from '../../../test/harness/live-processes.ts'
-import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/harness/process-harness.ts'
+import { createProcessHarness, PLAIN_ENVIRONMENT, temporaryDir } from '../../../test/harness/process-harness.ts'
 import { waitUntil } from '../../../test/harness/wait.ts'
 import { systemClock } from '../../clock.ts'
 import { silentLog } from '../../log.ts'
@@ -142,8 +141,7 @@ test('AG-6 an agent that the gateway does not know is an error of the settings',
 })
 
 test('AG-17 AG-6 the gateway and its token come from the options, the environment or the settings file', async (t) => {
-  const dir = mkdtempSync(join(tmpdir(), 'molecule-openclaw-'))
-  t.after(() => rmSync(dir, { recursive: true, force: true }))
+  const dir = temporaryDir(t)
   const headers = async () => ({})
   const find = (environment: Record<string, string>, url = '') => findGateway({ environment, url, headers })
   const own = { url: 'http://127.0.0.1:18789', headers: {}, usesTls: false }

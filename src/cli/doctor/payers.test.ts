@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { temporaryDir } from '../../../test/harness/process-harness.ts'
 import {
   claudePayer,
   codexMissingKey,
@@ -14,8 +14,7 @@ import {
 } from './payers.ts'
 
 function makeHome(t: TestContext) {
-  const HOME = mkdtempSync(join(tmpdir(), 'molecule-payers-'))
-  t.after(() => rmSync(HOME, { recursive: true, force: true }))
+  const HOME = temporaryDir(t)
   const put = (path: string, text = '{}') => {
     mkdirSync(join(HOME, path, '..'), { recursive: true })
     writeFileSync(join(HOME, path), text)

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { temporaryDir } from '../../../../test/harness/process-harness.ts'
 import { createPageFiles, PAGE_FOLDER } from './page-files.ts'
 
 test('CV-1 a page that is not built says what to do, and appears once it is built', (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'molecule-page-'))
-  t.after(() => rmSync(folder, { recursive: true }))
+  const folder = temporaryDir(t)
   const files = createPageFiles(folder)
   const index = () => new TextDecoder().decode(files.index().bytes)
   assert.match(index(), /The web page is not built.*npm start/s)
@@ -69,8 +68,7 @@ test('CV-5 the first view is small, and the font is a file of the page', () => {
 
 test('CV-1 the page is the build in web/dist, and its paths have slashes on every system', (t) => {
   assert.equal(PAGE_FOLDER, join(import.meta.dirname, '../../../../web/dist'))
-  const folder = mkdtempSync(join(tmpdir(), 'molecule-page-'))
-  t.after(() => rmSync(folder, { recursive: true }))
+  const folder = temporaryDir(t)
   mkdirSync(join(folder, 'assets'))
   for (const name of ['index.html', 'assets/a.js', 'other\\b.js']) writeFileSync(join(folder, name), name)
   const files = createPageFiles(folder)

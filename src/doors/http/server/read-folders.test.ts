@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import test from 'node:test'
 import { openRoutes } from '../../../../test/harness/clients/route-calls.ts'
+import { temporaryDir } from '../../../../test/harness/process-harness.ts'
 
 /** A temporary folder that is the home of the user while the test runs. */
 function makeHome(t: TestContext): string {
@@ -72,8 +73,7 @@ test('PL-11 a path that is no folder is refused with the reason', async (t) => {
 })
 
 function makeFolder(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'molecule-folders-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = temporaryDir(t)
   return folder
 }
 
