@@ -97,6 +97,11 @@ const PLACES: readonly AcceptedRule[] = [
     edits: [/details(?::| =) \{ path: '\w+« → ~»'/],
   },
   {
+    below: 'src/workspaces/',
+    reason: 'The routes of workspaces show the message of an error, which names the field, and not its details.',
+    edits: [/details: \{ path: '\w+« → ~»'/],
+  },
+  {
     below: 'src/doors/http/',
     reason: 'An HTTP answer shows the code and Retry-After of this error, not whether it may be retried.',
     edits: [/'too_many_requests', message, \{ retryable: «true → false»/],
@@ -166,15 +171,14 @@ const PLACES: readonly AcceptedRule[] = [
       /c\.id = \$1 «and → or» c\.worker like/,
       /pruned_seq «< → <=» \$2/,
       /seq «> → >=» \$2 and seq <= \$3/,
-      /«sendDirective\(worker, \{ type: 'answer'/,
       /«held\.delete\(leaseId\(key\)\) → ;»/,
       /«toUsd <= limitUsd → /,
     ],
   },
   {
     below: 'src/inbox/',
-    reason: 'The value is read only in another case: with a next page, with a budget, or of a turn that runs again.',
-    edits: [/cursor === undefined \? «false → true»/, /hasBudget = .*«left !== undefined → /],
+    reason: 'The value is read only of a message with a budget.',
+    edits: [/hasBudget = .*«left !== undefined → /],
   },
   {
     below: 'src/workspaces/',
