@@ -48,7 +48,7 @@ export interface Platform {
   readonly orphansReaped: number
   /** The name of the workspace of each running turn. */
   runningTurns(): Promise<readonly string[]>
-  close(drainMs: number): Promise<void>
+  close(drainMs: number): Promise<readonly string[]>
 }
 
 export interface WireOptions {
@@ -112,13 +112,14 @@ export async function wire(options: WireOptions): Promise<Platform> {
   const close = async (drainMs: number) => {
     readiness.shutDown()
     space.stop()
-    await runtime.drain(drainMs)
+    const cutOff = await namesOf(await runtime.drain(drainMs), workspaces.workspaces)
     await Promise.all(doors.active.map((door) => door.close()))
     await workspaces.upkeep.stop()
     inbox.close()
     await Promise.all([doors.http.close(), doors.grpc?.close()])
     await backends.processes.close()
     await store.close()
+    return cutOff
   }
   const beforeWork = { start: () => options.beforeWork?.({ url: doors.http.url, backends: backends.registry }) }
   await startAll([doors.http, beforeWork, doors.grpc, ...doors.active], close)

@@ -338,6 +338,7 @@ test('a drain offers outcomes for 5 s to an inbox that is away, then drops them'
   let isOver = false
   const drained = runtime.drain(0).then(() => {
     isOver = true
+    return []
   })
   await clock.settle()
   assert.equal(types().length, 1)
@@ -365,6 +366,7 @@ test('a drain waits for a turn that ends late, and for the inbox to release what
   let isOver = false
   const drained = runtime.drain(0).then(() => {
     isOver = true
+    return []
   })
   await clock.settle()
   clock.advance(5000)

@@ -58,8 +58,11 @@ export interface Runtime {
   retireBackend(workspaceId: string): void
   /** The workspace of each running turn. */
   runningTurns(): readonly string[]
-  /** Takes no more leases, waits `graceMs` for running turns, then stops and releases them. Idempotent. */
-  drain(graceMs: number): Promise<void>
+  /**
+   * Takes no more leases, waits `graceMs` for running turns, then stops and releases them. Idempotent. Returns the workspace
+   * of each turn that was stopped.
+   */
+  drain(graceMs: number): Promise<readonly string[]>
 }
 
 interface RunningTurn {
@@ -120,27 +123,30 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       scheduleRenewal()
     })
   }
-
   return {
     start() {
       scheduleRenewal()
       loop = takeDirectives(options, { begin, halt, controlsOf }, taking.signal)
     },
     retireBackend: pool.retire,
-    runningTurns: () => runningLeases().map(({ workspaceId }) => workspaceId),
+    runningTurns: () => workspacesOf(runningLeases()),
     async drain(graceMs) {
       taking.abort()
       await loop
       if (graceMs > 0) await Promise.race([allEnded(running), sleep(clock, graceMs)])
-      for (const lease of runningLeases()) halt(lease, 'drain')
+      const cutOff = runningLeases()
+      for (const lease of cutOff) halt(lease, 'drain')
       await Promise.race([allEnded(running), sleep(clock, DRAIN_SETTLE_MS)])
       leaving.abort()
       await allEnded(running)
       cancelRenewal?.()
       await pool.close()
+      return workspacesOf(cutOff)
     },
   }
 }
+
+const workspacesOf = (leases: readonly Lease[]): string[] => leases.map(({ workspaceId }) => workspaceId)
 
 const allEnded = (running: ReadonlyMap<string, RunningTurn>) =>
   Promise.all([...running.values()].map(({ done }) => done))

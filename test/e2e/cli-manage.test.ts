@@ -343,6 +343,21 @@ test('CL-8 down stops the platform of the data folder when its running turns hav
   assert.equal(body.steps.filter(({ type }: { type: string }) => type === 'started').length, 1, 'the turn ran once')
 })
 
+test('CL-8 CN-6 a turn that outlasts --drain is stopped, and the terminal says that its message runs again', async (t) => {
+  const platform = await startPlatformFor(t, { args: ['--drain', '1s'] })
+  const dir = temporaryDir(t)
+  const id = await platform.exec(`touch '${dir}/began'; sleep 600`, { name: 'long' })
+  await sendWithoutWaiting(platform, id, 'never ends')
+  await waitUntil(() => spawnSync('test', ['-e', join(dir, 'began')]).status === 0)
+  const { code, err } = await runCommand(['down'], { env: { MOLECULE_HOME: platform.dataDir } })
+  assert.equal(code, 0, err)
+  await platform.exited
+  assert.match(
+    platform.output(),
+    /Stopping: waiting up to 1 s for 1 running turn \(long\).*\n1 turn was stopped before the end \(long\); its message runs again at the next start\.\n/s,
+  )
+})
+
 test('CL-8 down --now also stops the running turns', async (t) => {
   const platform = await startPlatformFor(t, { args: ['--drain', '10m'] })
   const dir = temporaryDir(t)

@@ -51,13 +51,24 @@ export function listenForStopSignals(env: Environment): StopSignals {
 /** What a stopping process waits for: `waiting up to 10 s for 2 running turns (ana, bob); press ...`. A turn is its workspace's name. */
 export function drainText(turns: readonly string[], drainMs: number): string {
   if (turns.length === 0) return 'no turn is running'
-  const names = [...new Set(turns)].map(withoutControls)
-  const more = names.length > NAMES_MAX ? ` and ${names.length - NAMES_MAX} more` : ''
   const subject = turns.length === 1 ? '1 running turn' : `${turns.length} running turns`
   return (
-    `waiting up to ${formatWait(drainMs)} for ${subject} (${names.slice(0, NAMES_MAX).join(', ')}${more}); ` +
+    `waiting up to ${formatWait(drainMs)} for ${subject} (${namesText(turns)}); ` +
     `press Ctrl-C again to stop ${turns.length === 1 ? 'it' : 'them'} now`
   )
+}
+
+/** What became of the turns that took longer than the drain. */
+export function cutOffText(turns: readonly string[]): string {
+  const [turn, message] =
+    turns.length === 1 ? ['1 turn was', 'its message runs'] : [`${turns.length} turns were`, 'their messages run']
+  return `${turn} stopped before the end (${namesText(turns)}); ${message} again at the next start.\n`
+}
+
+function namesText(turns: readonly string[]): string {
+  const names = [...new Set(turns)].map(withoutControls)
+  const more = names.length > NAMES_MAX ? ` and ${names.length - NAMES_MAX} more` : ''
+  return `${names.slice(0, NAMES_MAX).join(', ')}${more}`
 }
 
 const NAMES_MAX = 5
@@ -76,7 +87,7 @@ export function ignoreClosedOutput(): () => void {
 const CLOSE_NOW_TIMEOUT_MS = 2000
 
 /** For the second signal: a close without a drain also ends the close that is already under way. */
-export async function closeNow(close: () => Promise<void>): Promise<void> {
+export async function closeNow(close: () => Promise<unknown>): Promise<void> {
   const deadline = setTimeout(() => process.exit(EXIT_FAILED), CLOSE_NOW_TIMEOUT_MS)
   try {
     await close()

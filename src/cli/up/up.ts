@@ -16,7 +16,7 @@ import { openLogFile } from '../data-folder/log-file.ts'
 import { LOG_FILE } from '../data-folder/log-format.ts'
 import { findPortHolder } from '../platform/port-holder.ts'
 import { namingOwnCommand, ownCommand } from '../terminal/own-command.ts'
-import { closeNow, drainText, ignoreClosedOutput, listenForStopSignals } from '../terminal/stop-signals.ts'
+import { closeNow, cutOffText, drainText, ignoreClosedOutput, listenForStopSignals } from '../terminal/stop-signals.ts'
 import type { Environment, Terminal } from '../terminal/terminal.ts'
 import type { Platform, WireOptions } from '../wire.ts'
 import { exposureWarning } from './exposure.ts'
@@ -114,11 +114,17 @@ async function run({
     log.info({ signal, drainMs: config.drainMs }, 'the platform is stopping')
     const announce = async () =>
       terminal.err(`Stopping: ${drainText(await platform.runningTurns(), config.drainMs)}.\n`)
+    let isStoppingNow = false
     const stopNow = () => {
+      isStoppingNow = true
       terminal.err('Stopping now: messages with unfinished turns will run again at the next start.\n')
       return closeNow(() => platform.close(0))
     }
-    const drained = Promise.all([announce(), platform.close(config.drainMs)])
+    const drain = async () => {
+      const cutOff = await platform.close(config.drainMs)
+      if (cutOff.length > 0 && !isStoppingNow) terminal.err(cutOffText(cutOff))
+    }
+    const drained = Promise.all([announce(), drain()])
     await Promise.race([drained, stop.second.then(stopNow)])
   } finally {
     stop.stopListening()
