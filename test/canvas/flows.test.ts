@@ -313,3 +313,47 @@ test('CV-5 Ctrl-K finds a workspace by a part of its name, and Enter opens its c
   await field.fill('no such thing')
   await page.getByText('Nothing matches').waitFor()
 })
+
+test('CV-5 the Tab key goes through the page as it is read, and the font is one that the page brings', async (t) => {
+  const platform = await startPlatformFor(t)
+  const { body } = await platform.request('POST', '/workspaces', { name: 'Ada', runtime: 'mock' })
+  await platform.send(body.id, 'hello')
+  const page = await openPage(t, platform, { hash: `#/w/${body.id}/chat` })
+  await page.getByText('echo: hello').waitFor()
+  await waitForValue(() => page.evaluate('document.activeElement.localName'), 'textarea')
+  const nameOfFocus = `(() => {
+    const { ariaLabel, textContent } = document.activeElement
+    return (ariaLabel ?? textContent).replace(/Ctrl.*/, '')
+  })()`
+  const names: unknown[] = []
+  // From the composer to the end of the page, over its beginning, and back to the composer.
+  while (names.at(-1) !== 'Message Ada' && names.length < 40) {
+    await page.keyboard.press('Tab')
+    names.push(await page.evaluate(nameOfFocus))
+  }
+  const from = names.indexOf('Molecule')
+  assert.deepEqual(names.slice(from), [
+    'Molecule',
+    'Find a workspace, an action or a message',
+    'Stop all',
+    'Nothing needs you',
+    'New workspace',
+    'Logged in as admin, admin',
+    'Map',
+    'List',
+    'Ada, online',
+    'Actions for Ada',
+    'Zoom In',
+    'Zoom Out',
+    'Fit View',
+    'Actions for Ada',
+    'Close',
+    'Chat',
+    'Conversation: hello',
+    'New conversation',
+    'Messages',
+    'Message Ada',
+  ])
+  const loaded = `[...document.fonts].filter(({ status }) => status === 'loaded').map(({ family }) => family)`
+  await waitForValue(() => page.evaluate(`new Set(${loaded}).has('Inter')`), true)
+})
