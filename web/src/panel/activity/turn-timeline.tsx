@@ -10,6 +10,7 @@ import { classNames } from '../../ui/class-names.ts'
 import { ErrorBoundary } from '../../ui/error-boundary.tsx'
 import { DiffText } from '../../ui/text/diff-text.tsx'
 import { Markdown } from '../../ui/text/markdown.tsx'
+import { beginningOf } from '../../ui/text/markdown-text.ts'
 import { clockTime, relativeTime, tookTime } from '../../ui/text/times.ts'
 import { StoryPane } from './story-pane.tsx'
 import { isShown, type Step, type StepFilter, type TurnSteps } from './timeline.ts'
@@ -161,7 +162,7 @@ function StepDetail({ text, isCut }: { readonly text: string; readonly isCut: bo
   return (
     <div className="text-soft">
       <Markdown
-        text={isLong && !isOpen ? `${text.slice(0, DETAIL_CHARACTERS).trimEnd()}…` : text}
+        text={isLong && !isOpen ? beginningOf(text, DETAIL_CHARACTERS) : text}
         isStreaming={isCut || (isLong && !isOpen)}
       />
       {isLong ? (

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { closeOpenFence, safeLink, settleStreaming } from './markdown-text.ts'
+import { beginningOf, closeOpenFence, safeLink, settleStreaming } from './markdown-text.ts'
 
 test('only links to web pages and mail addresses are links', () => {
   assert.equal(safeLink('https://a.test/x'), 'https://a.test/x')
@@ -35,4 +35,13 @@ test('CV-2 a text that still grows shows no mark that the next piece explains', 
   for (const whole of ['a **b** c', '- one\n- two', 'a `b` c', '[x](https://a.test) y', 'a * b', '2 * 3 = 6']) {
     assert.equal(settleStreaming(whole), whole)
   }
+})
+
+test('CV-4 the beginning of a long text ends with a whole word, and with no mark of a list alone', () => {
+  const text = '1. keep the column, or\n2. copy the data'
+  assert.equal(beginningOf(text, 10), '1. keep…')
+  assert.equal(beginningOf(text, 25), '1. keep the column, or…')
+  assert.equal(beginningOf(text, 28), '1. keep the column, or…')
+  assert.equal(beginningOf(text, 32), '1. keep the column, or\n2. copy…')
+  assert.equal(beginningOf('x'.repeat(50), 5), 'xxxxx…')
 })

@@ -61,3 +61,11 @@ export function closeOpenFence(text: string): string {
   }
   return open === undefined ? text : `${text}\n${open}`
 }
+
+/** The beginning of a text, cut between words. A mark of a list that would stand alone at the end is left out. */
+export function beginningOf(text: string, charactersMax: number): string {
+  const start = text.slice(0, charactersMax)
+  const lastWord = start.search(/\s\S*$/)
+  const words = (lastWord > 0 ? start.slice(0, lastWord) : start).trimEnd()
+  return `${words.replace(/\n *([-+*]|\d{1,9}[.)])$/, '').trimEnd()}…`
+}
