@@ -48,11 +48,11 @@ export function replaceRun(backend: Backend, run: Backend['run']): Backend {
   const limits = backend.limits?.bind(backend)
   return {
     name: backend.name,
-    ...(backend.stallMs !== undefined && { stallMs: backend.stallMs }),
-    ...(mcpToolName !== undefined && { mcpToolName }),
+    stallMs: backend.stallMs,
+    mcpToolName,
     validate: (signal) => backend.validate(signal),
-    ...(probe !== undefined && { probe }),
-    ...(limits !== undefined && { limits }),
+    probe,
+    limits,
     run,
     close: () => backend.close(),
   }
@@ -105,7 +105,7 @@ function createHookRunner({ commands, timeoutMs, timeout }: HookSettings, contex
       input: `${JSON.stringify({ hook: name, ...describeMessage(turn), ...facts })}\n`,
       outputBytesMax: OUTPUT_BYTES_MAX,
       killGraceMs: KILL_GRACE_MS,
-      ...(timeoutMs !== undefined && { timeoutMs }),
+      timeoutMs,
     }
     const result = await processes.run(run, signal)
     if (name === 'before_turn' && result.end === 'exited' && result.exitCode === VETO_EXIT_CODE) {
@@ -126,7 +126,7 @@ function describeMessage({ conversationId, request }: Turn): object {
     message_id,
     task_id,
     caller_id,
-    ...(sender !== undefined && { sender }),
+    sender,
     text: joinText(parts),
   }
 }

@@ -101,7 +101,7 @@ function createCodex(settings: CliSettings, context: BackendContext): Backend {
   return {
     name: codex.name,
     mcpToolName: (server, tool) => `mcp__${server}__${tool}`,
-    ...(settings.timeoutMs !== undefined && { stallMs: settings.timeoutMs }),
+    stallMs: settings.timeoutMs,
     validate: (signal) => validateCli(probe, signal),
     run: (turn, signal) => turns.run((stream) => work(turn, codexContext, stream), signal, turn.onWait),
     probe: (signal) => probeWork(probeOptions, signal),

@@ -106,9 +106,9 @@ async function runCommand(
       settings.format === 'json' ? `${JSON.stringify({ ...request, ...brief.fields })}\n` : joinText(request.parts),
     outputBytesMax: settings.outputBytesMax,
     killGraceMs: KILL_GRACE_MS,
-    ...(settings.timeoutMs !== undefined && { timeoutMs: settings.timeoutMs }),
+    timeoutMs: settings.timeoutMs,
     onOutput: outputTo(stream),
-    ...(turn.onWait !== undefined && { onWait: turn.onWait }),
+    onWait: turn.onWait,
   }
   const result = await processes.run(run, stream.signal)
   const error = runFailure(result, settings)

@@ -125,9 +125,9 @@ function readChannels(kinds: readonly ChannelKind[], read: (name: string) => str
       {
         kind,
         token,
-        ...(apiUrl !== undefined && { apiUrl }),
-        ...(people !== undefined && { allowedPeople: people }),
-        ...(places !== undefined && { allowedPlaces: places }),
+        apiUrl,
+        allowedPeople: people,
+        allowedPlaces: places,
       },
     ]
   })

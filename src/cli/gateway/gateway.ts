@@ -80,7 +80,7 @@ async function checkBefore(settings: GatewaySettings, { env, err }: Terminal): P
   // Adapters are loaded by the platform alone, after it has named those that have changed.
   const backend = folders.length > 0 ? undefined : registry.resolve(settings.backend)
   for (const { kind, token, apiUrl } of settings.channels) {
-    const service = { token, ...(apiUrl !== undefined && { apiUrl }), clock: systemClock, log: silentLog }
+    const service = { token, apiUrl, clock: systemClock, log: silentLog }
     const { steps } = await kind.check(service, AbortSignal.timeout(CHECK_MS_MAX))
     for (const step of steps) err(`${step}\n`)
   }

@@ -48,7 +48,7 @@ export async function openSession(stored: StoredChannel, context: ChatContext, o
   const kind = await context.findKind(stored.kind)
   if (kind === undefined) throw new Error(`there is no kind of channel called ${stored.kind}`)
   const { apiUrl } = stored.settings
-  const channel = await kind.open({ token: stored.token, ...(apiUrl !== undefined && { apiUrl }), clock, log })
+  const channel = await kind.open({ token: stored.token, apiUrl, clock, log })
   const [stopping, closing] = [new AbortController(), new AbortController()]
   const release = onAbort(outer, () => stopping.abort())
   const ended = Promise.withResolvers<void>()

@@ -88,7 +88,7 @@ export function createAcpBackend(program: AcpProgram, context: BackendContext, l
   return {
     name: backend,
     mcpToolName: program.mcpToolName ?? ((_, tool) => tool),
-    ...(settings.timeoutMs !== undefined && { stallMs: settings.timeoutMs }),
+    stallMs: settings.timeoutMs,
     validate: program.validate,
     run: (turn, signal) => turns.run((stream) => runTurn(acpContext, turn, stream), signal, turn.onWait),
     ...(isolation !== undefined && { probe: (signal) => probeAcp({ ...program, isolation }, context, signal) }),

@@ -76,8 +76,8 @@ export function createOneShotBackend(agent: OneShotAgent, settings: CliSettings,
   const turns = createTurnEngine({ clock, outputBytesMax: OUTPUT_BYTES_MAX, maxTimeMs: settings.maxTimeMs })
   return {
     name: agent.kind.backend,
-    ...(agent.mcpToolName !== undefined && { mcpToolName: agent.mcpToolName }),
-    ...(settings.timeoutMs !== undefined && { stallMs: settings.timeoutMs }),
+    mcpToolName: agent.mcpToolName,
+    stallMs: settings.timeoutMs,
     validate: (signal) => validateCli(validateCliOptionsOf(agent, settings, context), signal),
     run: (turn, signal) =>
       turns.run((stream) => runOneShotTurn({ agent, settings, context }, turn, stream), signal, turn.onWait),

@@ -8,9 +8,8 @@ import { Loading } from '../../ui/empty-state.tsx'
 import { ReadFailure } from '../../ui/section.tsx'
 import { CopyButton } from '../../ui/text/code-block.tsx'
 import { Cost } from '../../ui/text/time.tsx'
-import { clockTime, countText, tookTime } from '../../ui/text/times.ts'
 import { useRefreshOnChange } from '../refresh.ts'
-import { toldSteps } from '../told-steps.ts'
+import { ToldSteps } from '../told-steps.tsx'
 
 /** Of the workspace's usage, to find the message in it. */
 const USAGE_QUERY = { days: 30, messages: 500 }
@@ -33,14 +32,7 @@ export function StoryPane({ workspaceId, taskId }: { readonly workspaceId: strin
     <div className="flex flex-col gap-4 text-second">
       <h3 className="font-[650] text-body">What happened</h3>
       <ol className="flex flex-col gap-2">
-        {toldSteps(story.data).map(({ key, at, text }) => (
-          <li key={key} className="flex gap-3">
-            <time dateTime={at} className="shrink-0 text-faint text-time leading-5">
-              {clockTime(new Date(at))}
-            </time>
-            <span className="min-w-0 break-words">{text}</span>
-          </li>
-        ))}
+        <ToldSteps story={story.data} />
       </ol>
       <dl className="flex flex-col gap-1 border-line border-t pt-4">
         <Fact name="Attempts">{attemptsOf(story.data)}</Fact>

@@ -10,10 +10,9 @@ import { keys, useMay } from '../../../api/queries.ts'
 import { classNames } from '../../../ui/class-names.ts'
 import { CodeBlock } from '../../../ui/text/code-block.tsx'
 import { RunningSeconds, useNow } from '../../../ui/text/time.tsx'
-import { clockTime, tookTime } from '../../../ui/text/times.ts'
 import { showToast } from '../../../ui/toasts.tsx'
 import type { TabProps } from '../../tab.ts'
-import { toldSteps } from '../../told-steps.ts'
+import { ToldSteps } from '../../told-steps.tsx'
 import { sendMessage } from '../writing/outgoing.ts'
 import { messageState, type StatePart, tokensText } from './message-state.ts'
 import { againId, expectedWaitMs, queuedBefore, wasRunAgain } from './timeline.ts'
@@ -144,16 +143,7 @@ function Story({ entry, workspaceId }: { readonly entry: ChatEntry; readonly wor
   return (
     <div className="w-full min-w-0 rounded-box border border-line p-3 text-left text-second">
       {error ? <p>{reasonOf(error)}</p> : null}
-      <ol className="flex flex-col gap-1">
-        {(story === undefined ? [] : toldSteps(story)).map(({ key, at, text }) => (
-          <li key={key} className="flex gap-3">
-            <time dateTime={at} className="shrink-0 text-faint text-time leading-5">
-              {clockTime(new Date(at))}
-            </time>
-            <span className="min-w-0 break-words">{text}</span>
-          </li>
-        ))}
-      </ol>
+      <ol className="flex flex-col gap-1">{story === undefined ? null : <ToldSteps story={story} />}</ol>
       {isTold ? null : <CodeBlock code={detail} />}
     </div>
   )
