@@ -1,3 +1,5 @@
+/** Shortens texts for people: the beginning or the end is kept, and dots stand for the rest. Pure. */
+
 /** What activity and stories show of a long text; the whole is in the task. */
 export const TEXT_CHARACTERS_MAX = 500
 

@@ -8,6 +8,7 @@ import { Loading } from '../../ui/empty-state.tsx'
 import { ReadFailure } from '../../ui/section.tsx'
 import { CopyButton } from '../../ui/text/code-block.tsx'
 import { Cost } from '../../ui/text/time.tsx'
+import { countText, tookTime } from '../../ui/text/times.ts'
 import { useRefreshOnChange } from '../refresh.ts'
 import { ToldSteps } from '../told-steps.tsx'
 
