@@ -189,7 +189,7 @@ export const requirements: readonly Requirement[] = [
   built('GW-10', 'channels share one implementation; a single channel stays small'),
   built('GW-11', 'Telegram is a second channel on the shared chat door'),
   built('GW-12', 'commands add, bind and remove channels'),
-  pending('GW-13', 'a limit is no failed try; no chat waits for another'),
+  built('GW-13', 'a limit is no failed try; no chat waits for another'),
   pending('GW-14', 'prompts and pairing codes are durable deliveries'),
   pending('GW-15', 'answers stream as edits and end exact'),
   pending('GW-16', 'the prompt names the speaker and carries quotes'),

@@ -137,6 +137,21 @@ test('GW-6 Discord: a 429 says when to retry, a 5xx and a missing channel are fa
   assert.equal(service.written(place).length, 0)
 })
 
+test('GW-13 Discord: the state of a message costs one call, and one more for the state before', async (t) => {
+  const { service, channel, seen } = await open(t)
+  const place = service.newPlace('direct')
+  const messageId = service.say({ place, text: 'hello', twice: true })
+  await waitUntil(() => seen.messages.length === 2)
+  for (const state of ['running', 'waiting', 'done'] as const)
+    await channel.react({ place: place.id, messageId }, state)
+  assert.equal(service.reaction(place, messageId), 'done')
+  const calls = service.requests.filter(({ path }) => path.includes('/reactions/'))
+  assert.deepEqual(
+    calls.map(({ method }) => method),
+    ['PUT', 'PUT', 'DELETE', 'PUT', 'DELETE'],
+  )
+})
+
 test('GW-6 Discord: an answer that may not be a reply, because the bot may not read the history, is no reply', async (t) => {
   const { service, channel } = await open(t)
   const place = service.newPlace('group')

@@ -13,7 +13,6 @@ import type {
   ChannelOptions,
   ChatPost,
   IncomingMessage,
-  ReactionState,
   SendResult,
 } from '../chat/channel.ts'
 import { downloadFile } from '../chat/service-calls.ts'
@@ -22,22 +21,13 @@ import { type DiscordLibrary, type GatewayMessage, listenToGateway } from './dis
 import { PAGE_MESSAGES, readHistory, readPlaces } from './discord-history.ts'
 import { DISCORD_TEXT_CHARS_MAX, renderDiscord } from './discord-markdown.ts'
 import { isCopy, isFromPerson, messageBody, toIncomingMessage, toSlashCommand, toUpload } from './discord-messages.ts'
+import { createReactions } from './discord-reactions.ts'
 
 const CONNECT_MS = 30_000
 const HANDSHAKE_MS = 5000
 /** A rate limit of a reaction or a typing sign that is longer than this is not worth the wait. */
 const RATE_LIMIT_WAIT_MS_MAX = 5000
 const FILE_HOSTS = ['cdn.discordapp.com', 'media.discordapp.net']
-/** States that `react` remembers, so that it removes the right one. */
-const SHOWN_MAX = 1000
-const REACTIONS: Readonly<Record<ReactionState, string>> = {
-  seen: '👀',
-  running: '⏳',
-  waiting: '❓',
-  done: '✅',
-  failed: '❌',
-}
-
 const LIMITS: ChannelLimits = {
   textCharactersMax: DISCORD_TEXT_CHARS_MAX,
   uploadBytesMax: 10 * 1024 * 1024,
@@ -80,7 +70,7 @@ function createDiscordChannel(options: ChannelOptions, library: DiscordLibrary):
   let closed: Promise<void> | undefined
   const client = createClient(options, library, () => closed !== undefined)
   const rest = client.rest.setToken(options.token)
-  const reactTo = createReactions(client, library)
+  const reactions = createReactions(client, library)
   let me = ''
   const close = () => {
     closed ??= client.destroy()
@@ -96,7 +86,7 @@ function createDiscordChannel(options: ChannelOptions, library: DiscordLibrary):
     close,
     async connect(events, { commands }, signal) {
       onAbort(signal, () => void close())
-      listenToGateway(client, { events, library, options, read }, signal)
+      listenToGateway(client, { events: reactions.watch(events), library, options, read }, signal)
       client.ws.once(library.GatewayDispatchEvents.Ready, ({ user }: { user: { id: string } }) => {
         me = user.id
       })
@@ -134,7 +124,7 @@ function createDiscordChannel(options: ChannelOptions, library: DiscordLibrary):
       }
     },
     typing: async (place) => void (await rest.post(Routes.channelTyping(place)).catch(() => undefined)),
-    react: ({ place, messageId }, state) => reactTo(place, messageId, state).catch(() => undefined),
+    react: ({ place, messageId }, state) => reactions.show(place, messageId, state).catch(() => undefined),
     async download({ ref }, bytesMax, signal) {
       const { host } = new URL(ref)
       const isOwn = FILE_HOSTS.includes(host) || (options.apiUrl !== undefined && host === new URL(options.apiUrl).host)
@@ -215,23 +205,6 @@ async function login(
     throw connectError(error, options.token)
   } finally {
     cancel()
-  }
-}
-
-/** Shows one state on a message. After a restart the state before is not known, so every earlier one is removed. */
-function createReactions({ rest }: Client, { Routes }: DiscordLibrary) {
-  const shown = new Map<string, ReactionState>()
-  return async (place: string, messageId: string, state: ReactionState) => {
-    const route = (of: ReactionState) =>
-      Routes.channelMessageOwnReaction(place, messageId, encodeURIComponent(REACTIONS[of]))
-    const before = shown.get(messageId)
-    if (shown.size >= SHOWN_MAX) shown.clear()
-    shown.set(messageId, state)
-    await rest.put(route(state))
-    const old = before === undefined && state !== 'seen' ? (['seen', 'running', 'waiting'] as const) : [before]
-    for (const other of old) {
-      if (other !== undefined && other !== state) await rest.delete(route(other)).catch(() => undefined)
-    }
   }
 }
 

@@ -94,7 +94,7 @@ export function channelPeopleTests(under: ChannelUnderTest): void {
     assert.doesNotMatch(prompt()?.text ?? '', /\u202e/)
   })
 
-  test('GW-14 a prompt whose answer is lost is a need of its owner until it is over', async (t) => {
+  test('GW-9 a prompt whose answer is lost is a need of its owner until it is over', async (t) => {
     const { path: bin } = createFakeProgram('claude')
     const workspace = { runtime: 'claude-code', runtime_config: { bin } }
     const chat = await open(t, { workspace, env: CLAUDE_LOGGED_IN })
@@ -115,7 +115,7 @@ export function channelPeopleTests(under: ChannelUnderTest): void {
     assert.equal(prompts.length, 1)
   })
 
-  test('GW-14 a long command, and one with a fence, is a file with the same buttons, and a press counts for it', async (t) => {
+  test('GW-9 a long command, and one with a fence, is a file with the same buttons, and a press counts for it', async (t) => {
     const { path: bin } = createFakeProgram('claude')
     const workspace = { runtime: 'claude-code', runtime_config: { bin } }
     const chat = await open(t, { workspace, env: CLAUDE_LOGGED_IN })

@@ -126,7 +126,7 @@ test('GW-6 an answer that may not have arrived is not taken for the equal one be
   assert.equal((await deliveries.needingDecision())[0]?.state, 'unknown')
 })
 
-test('GW-14 a prompt is sent after an outage, once; one that is over by then is not', async (t) => {
+test('GW-9 a prompt is sent after an outage, once; one that is over by then is not', async (t) => {
   const { ask, chatLog, clock, deliveries, sent, service, tries, passUntil } = await openDoor(t)
   service.fault = { type: 'failed', error: 'Discord failed with 502.' }
   const posts = createPromptPosts({ chatLog, deliveries, stored: { name: 'bot' } } as unknown as SessionContext)
