@@ -16,7 +16,7 @@ const post = (
   body,
 })
 
-/** The ways out of each kind. A new kind does not compile without its own. */
+/** By kind. */
 export const NEED_ACTIONS: Readonly<
   Record<FoundNeed['kind'], (need: FoundNeed, turnsPerHourMax: number) => NeedAction[]>
 > = {
