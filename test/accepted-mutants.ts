@@ -45,7 +45,7 @@ const KINDS: readonly AcceptedRule[] = [
     edits: [
       /\.size >= \w+_MAX\b.*\.clear\(\)/,
       /\b(?:PASSES|WAITS|CHILDREN|TREE_ROWS|BASE_BRIEFS|CACHED_FILES|ISSUED|TOUCHED)_MAX\b/,
-      /\b(?:SLICE_CHARACTERS|WORKING_DIR_RECHECK_MS|TEAM_KNOWN_MS)\b/,
+      /\b(?:SLICE_[A-Z]+|WORKING_DIR_RECHECK_MS|TEAM_KNOWN_MS)\b/,
       /«(?:sseEvents|eventsMessages|checkedMs|known|issued)\.set\([^»]*\) → ;»/,
     ],
   },
