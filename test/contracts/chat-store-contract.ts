@@ -58,10 +58,10 @@ export function chatStoreContract({ name, open }: StoreUnderTest): void {
       const first = await pairings.request({ ...key, name: 'Eve' })
       const again = await pairings.request({ ...key, name: 'Eve' })
       assert.deepEqual([first?.isNew, again?.isNew, again?.pairing.code], [true, false, first?.pairing.code])
-      const held: boolean[] = []
+      const held: string[] = []
       for (const id of ['1', '2', '3', '4', '5', '5', '6'])
         held.push(await pairings.hold(key, { place: 'p', id, message: id }))
-      assert.deepEqual(held, [true, true, true, true, true, true, false])
+      assert.deepEqual(held, ['first', 'later', 'later', 'later', 'later', 'later', 'full'])
       assert.deepEqual(await pairings.released('discord'), [])
       const decision = { state: 'approved', role: 'owner', by: 'admin', mayChangeOwners: true } as const
       await assert.rejects(pairings.decide('NOCODE22', decision), hasCode('not_found'))

@@ -7,7 +7,16 @@ import type { Log } from '../../log.ts'
 import type { ReadStore } from '../../store/store.ts'
 import type { WorkspaceLifecycle, Workspaces } from '../../workspaces/workspace.ts'
 import type { WorkspaceLogs } from '../workspace-logs.ts'
-import type { Account, Channel, ChannelKind, ChatButton, MessageKey, Place, ReactionState } from './channel.ts'
+import type {
+  Account,
+  Channel,
+  ChannelKind,
+  ChatButton,
+  MessageKey,
+  Place,
+  ReactionState,
+  SendResult,
+} from './channel.ts'
 import type { Channels, StoredChannel } from './store/channels.ts'
 import type { ChatLog } from './store/chat-log.ts'
 import type { Pairings } from './store/pairings.ts'
@@ -46,8 +55,8 @@ export interface SessionContext extends ChatContext {
   readonly signs: Signs
   /** As in `ChannelEvents`. */
   moved(from: string, to: string): Promise<void>
-  /** Sends a short text of the door, best effort: it is not a delivery. The id of its message. */
-  say(post: ShortPost): Promise<string | undefined>
+  /** Sends a short text of the door, best effort: it is not a delivery. How the last try ended. */
+  say(post: ShortPost): Promise<SendResult | undefined>
 }
 
 /** The order in which the sends of a place go out. */

@@ -6,7 +6,7 @@ import { toMoleculeError } from '../../errors.ts'
 import { shownFileName } from '../../protocol/file-name.ts'
 import { createKeyedQueue, createWakeUp, onAbort, sleep, type WakeUp } from '../../wait.ts'
 import { answerCall } from './answer-call.ts'
-import type { Account, Channel, IncomingMessage } from './channel.ts'
+import type { Account, Channel, IncomingMessage, SendResult } from './channel.ts'
 import {
   type ChatContext,
   deliveryDoor,
@@ -160,19 +160,20 @@ function withShownNames(message: IncomingMessage): IncomingMessage {
 async function say(
   { markdown, rank = 'prompt', ...post }: ShortPost,
   context: SessionContext,
-): Promise<string | undefined> {
+): Promise<SendResult | undefined> {
   const { channel, clock, signal, log, inPlace } = context
   const text = firstText(channel, markdown)
   if (text === undefined) return undefined
   const nonce = post.nonce ?? Math.random().toString(36).slice(2, 14)
   const endMs = clock.monotonicMs() + SAY_MS_MAX
+  let result: SendResult | undefined
   for (let tries = 0; tries < SAY_TRIES && !signal.aborted && clock.monotonicMs() < endMs; ) {
-    const result = await inPlace(post.place, rank, () => channel.send({ ...post, text, nonce }, signal))
-    if (result.type === 'sent') return result.messageId
+    result = await inPlace(post.place, rank, () => channel.send({ ...post, text, nonce }, signal))
+    if (result.type === 'sent') return result
     log.debug({ channel: context.stored.name, result }, 'a short text was not sent')
-    if (result.type === 'unknown' || result.final === true) return undefined
+    if (result.type === 'unknown' || result.final === true) return result
     if (!isHeldBack(result)) tries += 1
     await sleep(clock, result.retryAfterMs ?? SAY_RETRY_MS, signal)
   }
-  return undefined
+  return result
 }

@@ -6,6 +6,8 @@ import { getTask, sendWithoutWaiting } from '../../harness/platform.ts'
 import { waitUntil } from '../../harness/wait.ts'
 import { ADA, BOT, type ChannelUnderTest, type ChatOptions, EVE, openChat } from './open-chat.ts'
 
+const HOUR_MS = 3600_000
+
 export function channelPeopleTests(under: ChannelUnderTest): void {
   const open = (t: TestContext, options?: ChatOptions) => openChat(t, under, options)
 
@@ -33,6 +35,32 @@ export function channelPeopleTests(under: ChannelUnderTest): void {
     assert.deepEqual((await chat.answers(place, 2)).slice(1), ['echo let me in'])
     chat.service.say({ place, author: EVE, text: 'thanks' })
     assert.deepEqual((await chat.answers(place, 3)).slice(2), ['echo thanks'])
+  })
+
+  test('GW-4 a kill before the code of a stranger was sent: the next start sends it, and the message stays held', async (t) => {
+    const chat = await open(t)
+    const place = chat.service.newPlace('direct')
+    chat.service.keepLimits(HOUR_MS)
+    for (let n = 0; n < 12; n++) chat.service.say({ place, author: ADA, text: `fill ${n}` })
+    // On Discord the first refusal is that of a reaction; the messages of a channel are over after five.
+    const isFull = () => under.kind !== 'discord' || chat.texts(place).length >= 5
+    await waitUntil(() => chat.service.refusals() > 0 && isFull(), 'the limit of the chat holds')
+    const before = chat.texts(place).length
+    chat.service.say({ place, author: EVE, text: 'hello' })
+    const held = async () => (await chat.platform.request('GET', '/pairings')).body.pairings[0]?.held
+    await waitUntil(async () => (await held()) === 1, 'the message is held')
+    assert.ok(
+      !chat
+        .texts(place)
+        .slice(before)
+        .some((text) => /I do not know you/.test(text)),
+    )
+    await chat.platform.stop('SIGKILL')
+    chat.service.keepLimits(1)
+    await chat.start()
+    await waitUntil(() => chat.texts(place).some((text) => /I do not know you/.test(text)), 'the code')
+    assert.equal(await held(), 1)
+    assert.equal(chat.texts(place).filter((text) => /I do not know you/.test(text)).length, 1)
   })
 
   test('GW-4 bots are ignored unless allowed; two bots in one channel stop at the loop guard, which says so once', async (t) => {

@@ -38,7 +38,7 @@ export const noChannels: ChatRoutesContext = {
   pairings: {
     find: async () => undefined,
     request: async () => undefined,
-    hold: async () => false,
+    hold: async () => 'full',
     released: async () => [],
     dropHeld: async () => undefined,
     list: async () => [],

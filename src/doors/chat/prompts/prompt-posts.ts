@@ -5,10 +5,12 @@
 import { ulid } from '../../../ids.ts'
 import type { ChatButton } from '../channel.ts'
 import { firstText, promptDoor, type SessionContext } from '../chat-context.ts'
-import type { Prompt } from '../store/chat-log.ts'
+import type { HandledMessage, Prompt } from '../store/chat-log.ts'
 
 export interface PromptPosts {
   post(prompt: Omit<Prompt, 'id' | 'messageId' | 'channel'>, options: PromptPostOptions): Promise<void>
+  /** A question has no buttons: the next message is its answer. */
+  question(message: HandledMessage, text: string): Promise<void>
   /** Removes the buttons, and adds how it ended. */
   close(prompt: Prompt, sentence: string): Promise<void>
 }
@@ -31,6 +33,7 @@ export interface StoredPrompt {
   readonly buttons: readonly ChatButton[]
   readonly replyTo?: string
   readonly file?: PromptFile
+  readonly isQuestion?: boolean
 }
 
 export function createPromptPosts(context: SessionContext): PromptPosts {
@@ -48,6 +51,11 @@ export function createPromptPosts(context: SessionContext): PromptPosts {
         taskId,
         body: { state: 'TASK_STATE_AUTH_REQUIRED', parts: [{ text }], prompt: body },
       })
+    },
+    async question({ place, taskId = '', messageId: replyTo }, text) {
+      const prompt: StoredPrompt = { buttons: [], replyTo, isQuestion: true }
+      const body = { state: 'TASK_STATE_INPUT_REQUIRED', parts: [{ text }], prompt } as const
+      await deliveries.add({ id: ulid(), door: promptDoor(stored.name), channel: place, taskId, body })
     },
     async close({ id, place, messageId, text }, sentence) {
       // An answer and the end of the wait close a prompt at the same time: the first one says how it ended.

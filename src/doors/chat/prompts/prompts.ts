@@ -17,6 +17,8 @@ import { createPromptPosts, type PromptPosts } from './prompt-posts.ts'
 export interface Prompts {
   /** Shows the open permission asks of the message's task, each once, and closes the prompts of its other asks. */
   ask(message: HandledMessage, workspaceId: string): Promise<void>
+  /** The agent asks the person of this message. */
+  question(message: HandledMessage, text: string): Promise<void>
   /** The task goes on: prompts of it that were not answered here are over. */
   expire(taskId: string): Promise<void>
   /** True when the message waits for a budget, for the given reason: the chat says so, once. */
@@ -66,6 +68,7 @@ export function createPrompts(context: SessionContext): Prompts {
         await posts.post({ place, taskId: ask.task_id, askId: ask.id, text }, { buttonsOf, replyTo, file })
       }
     },
+    question: (message, text) => posts.question(message, text),
     expire: (taskId) => expire(taskId, []),
     tellBudget: (message, reason) => budgetPrompts.tell(message, reason),
     closeBudgets,

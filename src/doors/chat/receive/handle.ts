@@ -2,6 +2,7 @@
  * What happens to a stored message of a chat: it is held until its author is let in, named as too old, taken as a command,
  * or admitted to a workspace. Invariant: a message of a person who is not let in runs nothing.
  */
+import { MoleculeError } from '../../../errors.ts'
 import { judgePerson } from '../access.ts'
 import type { IncomingMessage } from '../channel.ts'
 import { answeringWorkspace, type SessionContext } from '../chat-context.ts'
@@ -97,18 +98,20 @@ async function passesLoopGuard(
   return false
 }
 
-/** Keeps the message, and tells its author the code, once. */
+/** Keeps the message, and tells its author the code: the first message stays in its line until the code was sent. */
 async function holdMessage(message: IncomingMessage, context: SessionContext): Promise<void> {
   const { pairings, stored, say } = context
   const { author, place } = message
   const key = { channel: stored.name, person: author.id }
   const request = await pairings.request({ ...key, name: author.name.slice(0, 100) })
   if (request === undefined) return
-  await pairings.hold(key, { place: place.id, id: message.id, message: JSON.stringify(message) })
-  if (!request.isNew) return
-  await say({
+  const held = await pairings.hold(key, { place: place.id, id: message.id, message: JSON.stringify(message) })
+  if (held !== 'first') return
+  const said = await say({
     place: place.id,
     replyTo: message.messageId ?? message.id,
     markdown: `Hello ${author.name}. I do not know you yet, so nothing was run. Give my owner this code: **${request.pairing.code}**. Once the owner has approved it, I answer this message.\n\n(The owner types: \`molecule pair approve ${request.pairing.code}\`)`,
   })
+  if (said === undefined || (said.type === 'failed' && said.final !== true))
+    throw new MoleculeError('provider_unreachable', 'the code of a pairing was not sent', { retryable: true })
 }

@@ -101,8 +101,7 @@ async function deliver(delivery: Delivery, context: SessionContext): Promise<voi
   for (const part of delivery.parts ?? []) {
     if (part.state === 'sent') continue
     // Nothing was sent yet of this part: after a restart it goes on here.
-    const isOver = delivery.body.prompt !== undefined && (await context.chatLog.prompt(delivery.id)) === undefined
-    if (isOver) return await deliveries.withdraw(delivery.id)
+    if (await isOver(delivery, context)) return await deliveries.withdraw(delivery.id)
     if (signal.aborted)
       return await deliveries.finish(delivery.id, { type: 'later', error: 'the platform stops', retryAfterMs: 0 })
     const post = await toPost(delivery, part, context)
@@ -120,6 +119,12 @@ async function deliver(delivery: Delivery, context: SessionContext): Promise<voi
     receipt = result.type === 'sent' ? result.messageId : receipt
   }
   await deliveries.finish(delivery.id, { type: 'sent', ...(receipt !== undefined && { receipt }) })
+}
+
+/** A prompt with buttons may have been answered elsewhere while it waited. */
+async function isOver({ id, body }: Delivery, { chatLog }: SessionContext): Promise<boolean> {
+  if (body.prompt === undefined || (body.prompt as StoredPrompt).isQuestion) return false
+  return (await chatLog.prompt(id)) === undefined
 }
 
 /** A place that takes no files gets the text, and a sentence in place of the files. */

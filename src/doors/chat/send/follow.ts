@@ -119,8 +119,7 @@ async function followTask(task: FollowedTask, context: SessionContext, prompts: 
       if (hasBudgetAnswer || state !== undefined) await prompts.closeBudgets()
       if (state === undefined) continue
       await update(state, text, isReply)
-      if (state === 'TASK_STATE_INPUT_REQUIRED' && !isReply && text !== '')
-        await context.say({ place: message.place, markdown: text, replyTo: message.messageId })
+      if (state === 'TASK_STATE_INPUT_REQUIRED' && !isReply && text !== '') await prompts.question(message, text)
       if (isFinal(state) || isReply) break
     }
     await close()
@@ -179,7 +178,8 @@ function createProgress({ message }: FollowedTask, context: SessionContext) {
     if (!signs.mayShowProgress()) return
     const text = `Working for ${formatDuration(roundedMs())}${toolsText(tools)}`
     if (progressId !== undefined) return await edit(text)
-    progressId = await say({ place, markdown: text, replyTo: messageId, rank: 'progress' })
+    const said = await say({ place, markdown: text, replyTo: messageId, rank: 'progress' })
+    progressId = said?.type === 'sent' ? said.messageId : undefined
     if (progressId !== undefined) await chatLog.setProgress(message, progressId)
   }
   const roundedMs = () => Math.max(1, Math.round((clock.monotonicMs() - startMs) / 1000)) * 1000

@@ -43,8 +43,10 @@ export interface Pairings {
   find(key: PersonKey): Promise<Pairing | undefined>
   /** The pairing of this person, made with a new code where there is none; undefined when too many people wait. */
   request(key: PersonKey & { readonly name: string }): Promise<{ pairing: Pairing; isNew: boolean } | undefined>
-  /** False when the person has too many held messages. The same message again changes nothing. */
-  hold(key: PersonKey, message: HeldChatMessage): Promise<boolean>
+  /**
+   * `first`: the person has no other held message. `full`: the person has too many. The same message again changes nothing.
+   */
+  hold(key: PersonKey, message: HeldChatMessage): Promise<'first' | 'later' | 'full'>
   /** Held messages of people who are let in by now, the oldest first. */
   released(channel: string): Promise<readonly (HeldChatMessage & PersonKey)[]>
   /** The message was handled. */
@@ -128,18 +130,22 @@ function* removeOld(channel: string): Transaction<void> {
   yield* sql(`delete from pairings where channel = $1 and person in (${old})`, [channel])
 }
 
-function* holdMessage({ channel, person }: PersonKey, { place, id, message }: HeldChatMessage): Transaction<boolean> {
+function* holdMessage(
+  { channel, person }: PersonKey,
+  { place, id, message }: HeldChatMessage,
+): Transaction<'first' | 'later' | 'full'> {
   const held = yield* sql<{ id: string }>('select id from held_messages where channel = $1 and person = $2', [
     channel,
     person,
   ])
-  if (held.length >= HELD_MESSAGES_MAX && !held.some((one) => one.id === id)) return false
+  const isKnown = held.some((one) => one.id === id)
+  if (held.length >= HELD_MESSAGES_MAX && !isKnown) return 'full'
   yield* sql(
     `insert into held_messages (channel, person, place, id, message, held_at) values ($1, $2, $3, $4, $5, now_ms())
      on conflict (channel, place, id) do nothing`,
     [channel, person, place, id, message],
   )
-  return true
+  return held.length === (isKnown ? 1 : 0) ? 'first' : 'later'
 }
 
 function* listReleased(channel: string): Transaction<(HeldChatMessage & PersonKey)[]> {
