@@ -68,6 +68,26 @@ export function channelTests(opened: ChatStoreUnderTest): void {
     for (const name of names) await channels.remove(name)
   })
 
+  test('GW-12 a place that has another id keeps its binding, and its rights; one that is bound there already stays', async () => {
+    const channels = createChannels(opened.store)
+    const [first, second] = [await opened.workspace(), await opened.workspace()]
+    const settings = { allowedPlaces: ['old', 'x'] }
+    await channels.add({ name: 'moves', kind: 'telegram', token: 't', settings })
+    await channels.bind({ channel: 'moves', place: 'old', workspaceId: first })
+    await channels.bind({ channel: 'moves', place: 'x', workspaceId: second })
+    await channels.move('moves', 'old', 'new')
+    const listed = async () => (await channels.bindings('moves')).map(({ place, workspaceId }) => [place, workspaceId])
+    const expected = [
+      ['new', first],
+      ['x', second],
+    ]
+    assert.deepEqual(await listed(), expected)
+    assert.deepEqual((await channels.get('moves')).settings.allowedPlaces, ['new', 'x'])
+    await channels.move('moves', 'x', 'new')
+    assert.deepEqual(await listed(), [['new', first]])
+    await channels.remove('moves')
+  })
+
   test('GW-12 a bot has one name: the same account of the same service is refused under another', async () => {
     const channels = createChannels(opened.store)
     const bot = (name: string, id: string, apiUrl?: string) => ({

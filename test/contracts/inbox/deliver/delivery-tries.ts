@@ -62,4 +62,28 @@ export function deliveryTriesTests(harness: InboxHarness): void {
     assert.equal((await take())?.tries, 1)
     await all.finish(id, { type: 'sent' })
   })
+
+  test('GW-9 GW-13 what a door itself says of a task is delivered once; it is withdrawn, or moves to another channel', async () => {
+    const [door, other] = [newDoor(), newDoor()]
+    const id = await harness.workspace()
+    const { taskId } = await harness.local.reception.admit(letterTo(id))
+    const { deliveries: all } = harness.local
+    const body = { state: 'TASK_STATE_AUTH_REQUIRED', parts: [{ text: 'may I?' }], prompt: { buttons: [] } } as const
+    const add = (at: string, n: number) => all.add({ id: `${at}-${n}`, door: at, channel: 'c', taskId, body })
+    for (const n of [1, 2, 2]) await add(door, n)
+    await add(other, 1)
+    await all.withdraw(`${door}-1`)
+    await all.move(door, 'c', 'd')
+    const taken = await all.take(door)
+    assert.deepEqual([taken?.id, taken?.channel, taken?.taskId, taken?.body], [`${door}-2`, 'd', taskId, body])
+    assert.equal(await all.lastReceipt(door, 'd'), undefined)
+    await all.finish(`${door}-2`, { type: 'sent', receipt: 'r1' })
+    assert.deepEqual([await all.take(door), await all.lastReceipt(door, 'd')], [undefined, 'r1'])
+    assert.equal((await all.take(other))?.channel, 'c')
+    await all.finish(`${other}-1`, { type: 'failed', error: 'gone', final: true })
+    const isNeeded = async () => (await all.needingDecision()).some((open) => open.id === `${other}-1`)
+    assert.equal(await isNeeded(), true)
+    await all.withdraw(`${other}-1`)
+    assert.equal(await isNeeded(), false)
+  })
 }
