@@ -294,7 +294,9 @@ test('TW-1 the agent gets the MCP server of the workspace as a program, with its
     args: ['mcp'],
     env: { A: 'b', MOLECULE_WORKSPACE_TOKEN: 't' },
   }
-  const mcpServers = [{ name: 'molecule', url: 'http://x/mcp', tokenVariable: 'T', token: 'secret-t', program }]
+  const mcpServers = [
+    { name: 'molecule', url: 'http://x/mcp', tokenVariable: 'MOLECULE_WORKSPACE_TOKEN', token: 'secret-t', program },
+  ]
   const backend = build('environment')
   const text = streamedText(await run(backend, { text: 'x', mcpServers, conversationId: 'c' }))
   assert.doesNotMatch(text, /secret-t/)
