@@ -8,7 +8,7 @@ import { startPlatformFor } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 /** Ada owns bot A, whose agent asks for a permission in a direct chat. */
-async function openAsk(t: TestContext, command = 'rm -rf build') {
+async function openAsk(t: TestContext, command = 'rm -rf build', { mayAttach } = { mayAttach: true }) {
   const platform = await startPlatformFor(t, { env: CLAUDE_LOGGED_IN })
   const { path: bin } = createFakeProgram('claude')
   const made = await platform.request('POST', '/workspaces', {
@@ -18,6 +18,7 @@ async function openAsk(t: TestContext, command = 'rm -rf build') {
   })
   const workspaceId: string = made.body.id
   const bot = await addLineBot(t, platform, { name: 'bot-a', workspaceId, owner: ADA })
+  if (!mayAttach) bot.denyRights()
   const place = bot.newPlace('direct')
   const ask = async (there: Place, text: string) => {
     bot.say({ place: there, author: ADA, text: `!ask ${text}`, mentions: true })
@@ -60,8 +61,9 @@ test('GW-9 RE-9 a press counts only in the place and on the message where the pr
   assert.equal(await pending(), 1)
 })
 
-test('GW-9 RE-9 a choice that the prompt has no button for is refused: a cut command can only be denied', async (t) => {
-  const { bot, place, messageId, pending, payload } = await openAsk(t, `rm ${'x'.repeat(2000)}`)
+test('GW-9 RE-9 a choice that the prompt has no button for is refused: a command that is not shown can only be denied', async (t) => {
+  const command = `rm ${'x'.repeat(2000)}`
+  const { bot, place, messageId, pending, payload } = await openAsk(t, command, { mayAttach: false })
   for (const choice of ['once', 'always', 'raise', 'stop']) {
     const said = await bot.forge({ place, messageId, buttonId: payload(place, choice), author: ADA })
     assert.match(said, /does not offer that answer/)

@@ -23,6 +23,9 @@ export interface PromptPostOptions {
   readonly file?: PromptFile
 }
 
+/** In a place that takes no files a long request is not shown: a person can only deny it there. */
+export const NOT_SHOWN = '\n\n(What it is exactly is not shown here; see `molecule pending`.)'
+
 interface PromptFile {
   readonly name: string
   readonly text: string

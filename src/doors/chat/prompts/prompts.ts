@@ -12,7 +12,7 @@ import { answeringWorkspace, type SessionContext } from '../chat-context.ts'
 import { chatPrincipal } from '../store/channels.ts'
 import type { HandledMessage, Prompt } from '../store/chat-log.ts'
 import { BUDGET_CHOICES, createBudgetPrompts } from './budget-prompts.ts'
-import { createPromptPosts, type PromptPosts } from './prompt-posts.ts'
+import { createPromptPosts, NOT_SHOWN, type PromptPosts } from './prompt-posts.ts'
 
 export interface Prompts {
   /** Shows the open permission asks of the message's task, each once, and closes the prompts of its other asks. */
@@ -169,10 +169,11 @@ async function isOfAgentHere({ taskId, budget }: Prompt, place: Place, context: 
 }
 
 /** The answers whose buttons the prompt has. An ask that is over has all of them: the answer says how it ended. */
-async function offersOf({ taskId, askId, budget }: Prompt, place: Place, context: SessionContext) {
+async function offersOf({ taskId, askId, budget, text }: Prompt, place: Place, context: SessionContext) {
   if (budget !== undefined) return budget.toUsd === undefined ? [] : BUDGET_CHOICES
   const asks = await openAsksOf(context.store, (await answeringWorkspace(place, context)) ?? '', taskId)
   const ask = asks.find(({ id }) => id === askId)
+  if (ask !== undefined && text.endsWith(NOT_SHOWN)) return ['deny'] as const
   return ask === undefined ? PERMISSION_CHOICES : permissionChoices(ask)
 }
 

@@ -8,8 +8,8 @@ import type { Delivery, DeliveryBody, DeliveryPart, DeliveryResult } from '../..
 import type { Part } from '../../../protocol/a2a.ts'
 import { sleep, type WakeUp } from '../../../wait.ts'
 import type { Channel, ChatPost, ChatPostFile, SendResult } from '../channel.ts'
-import { firstText, type SendRank, type SessionContext } from '../chat-context.ts'
-import type { StoredPrompt } from '../prompts/prompt-posts.ts'
+import { firstText, type SessionContext } from '../chat-context.ts'
+import { NOT_SHOWN, type StoredPrompt } from '../prompts/prompt-posts.ts'
 import { toChatResult } from './chat-result.ts'
 
 /** A longer answer is sent as a file, after its first part. */
@@ -106,7 +106,7 @@ async function deliver(delivery: Delivery, context: SessionContext): Promise<voi
       return await deliveries.finish(delivery.id, { type: 'later', error: 'the platform stops', retryAfterMs: 0 })
     const post = await toPost(delivery, part, context)
     await deliveries.beginPart(delivery.id, part.n)
-    const result = await send(post, context, delivery.body.prompt === undefined ? 'answer' : 'prompt')
+    const result = await send(post, context, delivery)
     const failed = await judge(result, { delivery, part }, context)
     if (failed !== undefined) {
       if (failed.type === 'unknown' || (failed.type === 'failed' && failed.final))
@@ -130,9 +130,10 @@ async function isOver({ id, body }: Delivery, { chatLog }: SessionContext): Prom
 /** A place that takes no files gets the text, and a sentence in place of the files. */
 async function send(
   post: ChatPost,
-  { channel, inPlace, channelSignal }: SessionContext,
-  rank: SendRank,
+  { channel, inPlace, channelSignal, chatLog }: SessionContext,
+  { id, body: { prompt } }: Delivery,
 ): Promise<SendResult> {
+  const rank = prompt === undefined ? 'answer' : 'prompt'
   const sendOnce = (once: ChatPost) => inPlace(post.place, rank, () => channel.send(once, channelSignal))
   const result = await sendOnce(post)
   if (result.type !== 'failed' || result.final !== true || post.files === undefined) return result
@@ -143,7 +144,7 @@ async function send(
     `(Not sent, because this chat does not take files: ${names.slice(0, NAMES_CHARACTERS_MAX)})`,
   )
   const text = [bare.text, note ?? ''].filter((one) => one !== '').join('\n\n')
-  // A person can only deny what is not shown.
+  if (prompt !== undefined) await chatLog.notePrompt(id, NOT_SHOWN)
   const buttons = bare.buttons?.filter(({ style }) => style === 'bad')
   const shown = text.length <= channel.limits.textCharactersMax ? text : bare.text
   const second = await sendOnce({ ...bare, text: shown, buttons })

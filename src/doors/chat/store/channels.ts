@@ -131,16 +131,16 @@ function* insertChannel(channel: NewChannel, replace: boolean): Transaction<void
       'unsupported_operation',
       `there is a channel ${name} already: remove it first, or give another name`,
     )
+  if (!isKnown && RESERVED_NAMES.has(name))
+    throw new MoleculeError('invalid_request', `a channel cannot be called ${name}: give it another name`, {
+      details: { path: 'name' },
+    })
   const twin = rows.find((row) => isSameBot(row, channel))
   if (twin !== undefined)
     throw new MoleculeError(
       'unsupported_operation',
       `this bot is the channel ${twin.name} already: two channels of one bot would answer each message twice`,
     )
-  if (!isKnown && RESERVED_NAMES.has(name))
-    throw new MoleculeError('invalid_request', `a channel cannot be called ${name}: give it another name`, {
-      details: { path: 'name' },
-    })
   if (!isKnown && rows.length >= CHANNELS_MAX)
     throw new MoleculeError('unsupported_operation', `there are ${CHANNELS_MAX} channels: remove some first`)
   yield* sql(

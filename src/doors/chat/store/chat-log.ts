@@ -110,6 +110,8 @@ export interface ChatLog {
   /** The prompt of an ask, made where it is new. */
   addPrompt(prompt: Omit<Prompt, 'messageId'>): Promise<Prompt>
   setPromptMessage(id: string, messageId: string): Promise<void>
+  /** Adds a sentence to its text. Twice the same one changes nothing. */
+  notePrompt(id: string, sentence: string): Promise<void>
   prompt(id: string): Promise<Prompt | undefined>
   promptOfAsk(askId: string): Promise<Prompt | undefined>
   /** Without those about budgets. */
@@ -167,6 +169,12 @@ export function createChatLog(store: Store): ChatLog {
       ]),
     addPrompt: (prompt) => store.write(() => insertPrompt(prompt)),
     setPromptMessage: (id, messageId) => run('update chat_prompts set message_id = $2 where id = $1', [id, messageId]),
+    notePrompt: (id, sentence) =>
+      run('update chat_prompts set text = text || $2 where id = $1 and text not like $3', [
+        id,
+        sentence,
+        `%${sentence}`,
+      ]),
     prompt: (id) => store.read(() => findPrompt('id', id)),
     promptOfAsk: (askId) => store.read(() => findPrompt('ask_id', askId)),
     promptsOf: (taskId) => store.read(() => listPrompts('task_id = $1 and budget is null', taskId)),
