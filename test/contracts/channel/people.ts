@@ -230,9 +230,12 @@ export function channelPeopleTests(under: ChannelUnderTest): void {
     chat.service.say({ place, author: ADA, text: '!ask rm -rf build' })
     const prompt = () => chat.service.written(place).find(({ text }) => text.startsWith('May the agent'))
     await waitUntil(() => (prompt()?.buttons.length ?? 0) > 0, 'the buttons')
-    // After this answer the platform has stored the id of the message with the buttons.
     const press = { place, messageId: prompt()?.id ?? '', label: 'Deny', author: ADA }
     assert.match(await chat.service.press(press), /Only an owner/)
+    // Each message is stored when it arrives, so before this answer the id of the message with the buttons was stored too.
+    chat.service.say({ place, author: ADA, text: '/where' })
+    const isAnswered = () => chat.service.written(place).some(({ text }) => text.includes('you are'))
+    await waitUntil(isAnswered, 'the answer to /where')
     await chat.platform.stop('SIGKILL')
     await chat.start()
     const what = () => JSON.stringify(chat.service.written(place))

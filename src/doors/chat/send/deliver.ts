@@ -178,8 +178,9 @@ async function judge(
     return { type: 'failed', error: result.error, retryAfterMs: RESEND_MS }
   const messageId = result.type === 'sent' ? result.messageId : await findPart(delivery, part, context)
   if (messageId === undefined) return { type: 'unknown', error: result.type === 'unknown' ? result.error : '' }
-  await deliveries.partSent(delivery.id, part.n, messageId)
+  // First: a crash between the two leaves a message that may have arrived, and whose buttons can still be removed.
   if (delivery.body.prompt !== undefined) await context.chatLog.setPromptMessage(delivery.id, messageId)
+  await deliveries.partSent(delivery.id, part.n, messageId)
   return undefined
 }
 
