@@ -6,6 +6,7 @@ import { lockWorkspace } from '../rows/lock-workspace.ts'
 import { recordChange } from '../rows/log.ts'
 import { IS_RUNNING, inStates } from '../rows/message.ts'
 import { messagesOfTask } from '../rows/task-messages.ts'
+import { IS_MARKED } from './waiting-time.ts'
 
 /** Messages expired in one sweep; the next sweep expires the rest. */
 const EXPIRED_MAX = 100
@@ -17,10 +18,11 @@ export interface ExpiredMessage {
   readonly taskId: string
 }
 
+/** Without a fresh mark nothing expires: the clock of the database may have jumped since this sweep has marked the time. */
 export function* findExpired(): Transaction<ExpiredMessage[]> {
   const rows = yield* sql<{ id: string; workspace_id: string; conversation_id: string; task_id: string }>(
     `select id, workspace_id, conversation_id, task_id from messages
-     where ${inStates('queued')} and expires_at < now_ms() and failures + losses + interrupted + parks = 0
+     where ${inStates('queued')} and expires_at < now_ms() and failures + losses + interrupted + parks = 0 and ${IS_MARKED}
      order by expires_at limit ${EXPIRED_MAX}`,
   )
   return rows.map((row) => ({

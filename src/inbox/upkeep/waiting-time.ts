@@ -15,6 +15,9 @@ const GAP_MS_MAX = 5 * 60_000
 
 const MARK = 'waiting'
 
+/** An SQL condition: the time up to now is known to have been looked after. */
+export const IS_MARKED = `exists (select 1 from upkeep_clock where name = '${MARK}' and at_ms >= now_ms() - ${GAP_MS_MAX})`
+
 interface MarkRow {
   at_ms: number | null
   now: number

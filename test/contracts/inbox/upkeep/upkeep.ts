@@ -92,7 +92,7 @@ export function upkeepTests(harness: InboxHarness): void {
     const away = (ms: number) =>
       harness.store.write(function* () {
         yield [
-          { text: 'update upkeep_clock set at_ms = now_ms() - $1', values: [ms] },
+          { text: `update upkeep_clock set at_ms = now_ms() - $1 where name = 'waiting'`, values: [ms] },
           {
             text: 'update messages set admitted_at = admitted_at - $2, expires_at = expires_at - $2 where workspace_id = $1',
             values: [id, ms],
@@ -100,10 +100,11 @@ export function upkeepTests(harness: InboxHarness): void {
         ]
       })
     await withNode(harness, async (_node, clock) => {
-      const isMarked = async () => (await harness.sql('select 1 as one from upkeep_clock')).length > 0
+      const isMarked = async () =>
+        (await harness.sql(`select 1 as one from upkeep_clock where name = 'waiting'`)).length > 0
       await sweepUntil(clock, isMarked, 'a sweep has seen them')
       await away(HOUR_MS)
-      const isSeen = `select 1 as one from upkeep_clock where at_ms > now_ms() - 60000`
+      const isSeen = `select 1 as one from upkeep_clock where name = 'waiting' and at_ms > now_ms() - 60000`
       await sweepUntil(clock, async () => (await harness.sql(isSeen)).length > 0, 'a sweep after the gap')
       assert.deepEqual([await harness.state(long), await harness.state(short)], [SUBMITTED, SUBMITTED])
       await away(4 * MINUTE_MS)
