@@ -1,7 +1,8 @@
 /**
  * `npm test` runs the unit tests in a few processes, then contracts and end-to-end tests in one process per file. `--long` runs
- * the suites that take the longest instead: the page in a browser, crashes, attacks (`npm run test:long`). Arguments after `--`
- * choose files of all suites by a part of their path; `--test-name-pattern=...` chooses tests by title.
+ * the suites that take the longest instead: backends, chat channels, tests that wait for clocks, the page in a browser, crashes,
+ * attacks (`npm run test:long`). Arguments after `--` choose files of all suites by a part of their path;
+ * `--test-name-pattern=...` chooses tests by title.
  *
  * Invariant: it ends, and its exit code is 0 only if tests ran and all passed. A file that hangs is killed and named
  * (`test-watch.mjs`).
@@ -15,7 +16,9 @@ import { runTests } from './run-tests.mjs'
 /** These install hundreds of megabytes; `npm run test:agents` and `npm run test:clients` run them. */
 const INSTALLING = ['test/agents/**', 'test/clients/**']
 /** Nobody should wait for these before each push; continuous integration does. */
-const LONG = ['test/canvas/**/*.test.ts', 'test/crash/**/*.test.ts', 'test/hostile/**/*.test.ts']
+const WAITING = ['test/contracts/backends/*.test.ts', 'test/contracts/*-channel.test.ts', 'test/e2e/slow/*.test.ts']
+/** These compute, or measure how long others are held up. */
+const COMPUTING = ['test/canvas/**/*.test.ts', 'test/crash/**/*.test.ts', 'test/hostile/**/*.test.ts']
 /** Files that run at once. Most tests wait for processes more than they compute; a browser computes. */
 const CORES = Math.min(availableParallelism(), 8)
 const LANES = 2 * CORES
@@ -28,24 +31,31 @@ const patterns = args.filter((arg) => arg.startsWith(PATTERN_FLAG)).map((arg) =>
 
 const isLong = args.includes('--long')
 const unit = find(['src/**/*.test.ts', 'scripts/**/*.test.ts', 'web/src/**/*.test.ts', 'test/*.test.ts'])
-const long = find(LONG)
-const isolated = find(['test/*/**/*.test.ts']).filter((file) => pathParts.length > 0 || !long.includes(file))
-const [unitFiles, isolatedFiles] = isLong ? [[], long] : [unit, isolated]
-if (unitFiles.length + isolatedFiles.length === 0) {
+const [waiting, computing] = [find(WAITING), find(COMPUTING)]
+const isolated = find(['test/*/**/*.test.ts']).filter(
+  (file) => pathParts.length > 0 || !(waiting.includes(file) || computing.includes(file)),
+)
+const suites = isLong
+  ? [
+      { title: 'Backends, channels and clocks', files: inOwnProcesses(waiting), lanes: LANES },
+      { title: 'The page, crashes and attacks', files: inOwnProcesses(computing), lanes: CORES },
+    ]
+  : [
+      { title: 'Unit tests', files: inProcesses(unit), lanes: LANES },
+      { title: 'Contracts and end to end', files: inOwnProcesses(isolated), lanes: LANES },
+    ]
+if (suites.every(({ files }) => files.length === 0)) {
   console.error(`No test file matches ${pathParts.join(', ') || 'any pattern'}.`)
   process.exitCode = 1
 }
-const runs = [
-  { title: 'Unit tests', files: inProcesses(unitFiles), lanes: LANES },
-  {
-    title: isLong ? 'The page, crashes and attacks' : 'Contracts and end to end',
-    files: isolatedFiles.map((file) => ({ file })),
-    lanes: isLong ? CORES : LANES,
-  },
-]
-for (const one of runs) if (!(await runTests({ ...one, patterns }))) process.exitCode = 1
+for (const suite of suites) if (!(await runTests({ ...suite, patterns }))) process.exitCode = 1
 // A process that a test left behind may still hold a pipe to this one.
 process.stdout.write('', () => process.exit())
+
+/** @param {string[]} files */
+function inOwnProcesses(files) {
+  return files.map((file) => ({ file }))
+}
 
 /**
  * As many processes as lanes, each with its share of the files: to load the sources once for each file would take longer.

@@ -3,11 +3,17 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { startProxy } from '../fakes/tcp-proxy.ts'
-import { createExternalWorkspace, readLines, startBridge, temporaryHome } from '../harness/bridge.ts'
-import { isAlive } from '../harness/live-processes.ts'
-import { getWorkspace, replyText, sendWithoutWaiting, startPlatformFor, waitForFinalTask } from '../harness/platform.ts'
-import { waitUntil } from '../harness/wait.ts'
+import { startProxy } from '../../fakes/tcp-proxy.ts'
+import { createExternalWorkspace, readLines, startBridge, temporaryHome } from '../../harness/bridge.ts'
+import { isAlive } from '../../harness/live-processes.ts'
+import {
+  getWorkspace,
+  replyText,
+  sendWithoutWaiting,
+  startPlatformFor,
+  waitForFinalTask,
+} from '../../harness/platform.ts'
+import { waitUntil } from '../../harness/wait.ts'
 
 async function proxyFor(t: TestContext, url: string) {
   const proxy = await startProxy(url)

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { chmodSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { createExternalWorkspace, readLines, startBridge, temporaryHome } from '../harness/bridge.ts'
-import { runCommand } from '../harness/command.ts'
+import { createExternalWorkspace, readLines, startBridge, temporaryHome } from '../../harness/bridge.ts'
+import { runCommand } from '../../harness/command.ts'
 import {
   getTask,
   getWorkspace,
@@ -14,8 +14,8 @@ import {
   sendWithoutWaiting,
   startPlatformFor,
   waitForFinalTask,
-} from '../harness/platform.ts'
-import { waitUntil } from '../harness/wait.ts'
+} from '../../harness/platform.ts'
+import { waitUntil } from '../../harness/wait.ts'
 
 async function setUp(t: TestContext, more: object = {}) {
   const platform = await startPlatformFor(t)

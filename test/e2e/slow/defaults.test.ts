@@ -8,12 +8,12 @@ import { connect } from 'node:net'
 import { basename, delimiter, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, type TestContext, test } from 'node:test'
-import { startsOf } from '../fakes/agents/claude-harness.ts'
-import { createFakeProgram, writeFakeAgent } from '../fakes/agents/fake-program.ts'
-import { startChatEndpoint } from '../fakes/chat-endpoint.ts'
-import { createExternalWorkspace, spawnBridge, startBridge, temporaryHome } from '../harness/bridge.ts'
-import { MOLECULE, runCommand } from '../harness/command.ts'
-import { pidsOfSleep, uniqueSeconds } from '../harness/live-processes.ts'
+import { startsOf } from '../../fakes/agents/claude-harness.ts'
+import { createFakeProgram, writeFakeAgent } from '../../fakes/agents/fake-program.ts'
+import { startChatEndpoint } from '../../fakes/chat-endpoint.ts'
+import { createExternalWorkspace, spawnBridge, startBridge, temporaryHome } from '../../harness/bridge.ts'
+import { MOLECULE, runCommand } from '../../harness/command.ts'
+import { pidsOfSleep, uniqueSeconds } from '../../harness/live-processes.ts'
 import {
   getTask,
   getWorkspace,
@@ -24,9 +24,9 @@ import {
   startPlatform,
   startPlatformFor,
   waitForFinalTask,
-} from '../harness/platform.ts'
-import { temporaryDir } from '../harness/process-harness.ts'
-import { waitUntil, within } from '../harness/wait.ts'
+} from '../../harness/platform.ts'
+import { temporaryDir } from '../../harness/process-harness.ts'
+import { waitUntil, within } from '../../harness/wait.ts'
 
 const MIB = 1024 * 1024
 const DAY_MS = 24 * 3600_000

@@ -1,10 +1,10 @@
 /** Rate limits and used-up quotas through a running platform, with a fake claude that answers as the provider does. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Task } from '../../src/protocol/a2a.ts'
-import { CLAUDE_LOGGED_IN, createFakeProgram } from '../fakes/agents/fake-program.ts'
-import { createExternalWorkspace, startBridge, temporaryHome } from '../harness/bridge.ts'
-import { openTerminal, runCommand } from '../harness/command.ts'
+import type { Task } from '../../../src/protocol/a2a.ts'
+import { CLAUDE_LOGGED_IN, createFakeProgram } from '../../fakes/agents/fake-program.ts'
+import { createExternalWorkspace, startBridge, temporaryHome } from '../../harness/bridge.ts'
+import { openTerminal, runCommand } from '../../harness/command.ts'
 import {
   getTask,
   getWorkspace,
@@ -15,9 +15,9 @@ import {
   startPlatform,
   startPlatformFor,
   waitForFinalTask,
-} from '../harness/platform.ts'
-import { temporaryDir } from '../harness/process-harness.ts'
-import { waitUntil } from '../harness/wait.ts'
+} from '../../harness/platform.ts'
+import { temporaryDir } from '../../harness/process-harness.ts'
+import { waitUntil } from '../../harness/wait.ts'
 
 const { path: bin } = createFakeProgram('claude')
 

@@ -6,11 +6,11 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { startProxy } from '../fakes/tcp-proxy.ts'
-import { createExternalWorkspace, readLines, startBridge, temporaryHome } from '../harness/bridge.ts'
-import { isAlive } from '../harness/live-processes.ts'
-import { replyText, sendWithoutWaiting, startPlatformFor, waitForFinalTask } from '../harness/platform.ts'
-import { waitUntil } from '../harness/wait.ts'
+import { startProxy } from '../../fakes/tcp-proxy.ts'
+import { createExternalWorkspace, readLines, startBridge, temporaryHome } from '../../harness/bridge.ts'
+import { isAlive } from '../../harness/live-processes.ts'
+import { replyText, sendWithoutWaiting, startPlatformFor, waitForFinalTask } from '../../harness/platform.ts'
+import { waitUntil } from '../../harness/wait.ts'
 
 const PAST_THE_LEASE_MS = 36_000
 
