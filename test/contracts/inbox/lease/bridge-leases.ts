@@ -85,7 +85,9 @@ export function bridgeLeaseTests(harness: InboxHarness): void {
         await harness.sql('select 1 as one')
         assert.equal(await bridges.suspend(last), answer)
         const [taskId = ''] = await admit(id)
-        assert.deepEqual(await full, [], answer)
+        // A sweep may tell the call meanwhile that a turn must stop.
+        const leased = (await full).filter(({ type }) => type === 'lease')
+        assert.deepEqual(leased, [], answer)
         assert.equal(await harness.state(taskId), 'TASK_STATE_SUBMITTED')
       }
     })
