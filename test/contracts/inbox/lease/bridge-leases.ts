@@ -86,8 +86,8 @@ export function bridgeLeaseTests(harness: InboxHarness): void {
         assert.equal(await bridges.suspend(last), answer)
         const [taskId = ''] = await admit(id)
         // A sweep may tell the call meanwhile that a turn must stop.
-        const leased = (await full).filter(({ type }) => type === 'lease')
-        assert.deepEqual(leased, [], answer)
+        const given = (await full).filter(({ type }) => type === 'lease')
+        assert.deepEqual(given, [], answer)
         assert.equal(await harness.state(taskId), 'TASK_STATE_SUBMITTED')
       }
     })
