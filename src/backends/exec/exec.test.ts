@@ -366,7 +366,7 @@ test('RT-17 files in the outbox are delivered with the answer, those of a failed
   assert.equal(replyOf(events), '')
 })
 
-test('RT-17 a later turn has a folder also where somebody cleaned the temporary folder; the end leaves none', async (t) => {
+test('RT-17 a later turn has a folder also after the temporary folder was cleaned; the end leaves none', async (t) => {
   const { reply, backend } = setUpTurns(t, {
     cmd: 'echo "$MOLECULE_OUTBOX"; rm -r "$(dirname "$(dirname "$MOLECULE_OUTBOX")")"',
   })

@@ -107,7 +107,7 @@ async function checkBackend(
   }
 }
 
-/** Prevents advice that nobody can follow here: the gateway takes no options, only variables. */
+/** Prevents advice that does not work here: the gateway takes variables and no options. */
 function namingVariable(thrown: unknown, definition: BackendDefinition): unknown {
   if (!(thrown instanceof MoleculeError)) return thrown
   const { code, message, details } = thrown

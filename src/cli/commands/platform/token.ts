@@ -69,7 +69,7 @@ async function toInput(client: PlatformClient, name: string, flags: CreateFlags)
   }
 }
 
-/** Prevents that the platform refuses its own field, which nobody has typed. */
+/** Prevents that the platform refuses a field that it wrote itself. */
 function flagProblem({ role, workspace, only = [] }: CreateFlags): string | undefined {
   if (role === 'workspace' && workspace === undefined)
     return '--role workspace needs --workspace NAME: the workspace that it acts as'

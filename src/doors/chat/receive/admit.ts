@@ -95,7 +95,7 @@ async function sendToWorkspace(
 
 /**
  * A task of this conversation that asked a question: the message is the answer. A turn that waits for its answer keeps
- * its conversation, and messages that came later wait behind it, so the last message need not be the one that asks.
+ * its conversation, and messages that came later wait behind it, so the message that asks may be an earlier one.
  */
 async function findWaitingTask(
   known: KnownPlace,

@@ -106,7 +106,7 @@ async function openDoor(t: TestContext) {
   }
 }
 
-test('GW-6 an answer that nobody follows is sent at once: the settle wakes the door, and the clock stands still', async (t) => {
+test('GW-6 an answer without a follower is sent at once: the settle wakes the door, and the clock stands still', async (t) => {
   const { answer, sent } = await openDoor(t)
   await answer('general', 'the answer')
   await waitUntil(() => sent.length > 0, 'the answer is sent')
