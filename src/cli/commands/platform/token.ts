@@ -69,7 +69,7 @@ async function toInput(client: PlatformClient, name: string, flags: CreateFlags)
   }
 }
 
-/** Prevents that the platform refuses a field that it wrote itself. */
+/** Prevents a refusal that names a field of the API where the person typed a flag. */
 function flagProblem({ role, workspace, only = [] }: CreateFlags): string | undefined {
   if (role === 'workspace' && workspace === undefined)
     return '--role workspace needs --workspace NAME: the workspace that it acts as'
