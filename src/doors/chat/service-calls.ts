@@ -32,19 +32,29 @@ export function wasNeverSent(error: unknown): boolean {
   return NOT_SENT_CODES.has(networkCode(error))
 }
 
+/** A download holds up the later messages of its chat. Longer than this it has failed, however slowly bytes still arrive. */
+const DOWNLOAD_MS_MAX = 3 * 60_000
+
+interface DownloadOptions {
+  readonly bytesMax: number
+  readonly service: string
+  readonly timeoutMs?: number
+}
+
 /** The bytes behind a URL of the service. The URL may contain the token, so no error names it. */
 export async function downloadFile(
   url: string,
-  { bytesMax, service }: { readonly bytesMax: number; readonly service: string },
+  { bytesMax, service, timeoutMs = DOWNLOAD_MS_MAX }: DownloadOptions,
   signal: AbortSignal,
 ): Promise<Uint8Array> {
+  const late = AbortSignal.timeout(timeoutMs)
   const tooLarge = () => new MoleculeError('too_large', `the file is larger than ${bytesMax} bytes`)
   const failed = (problem: string) =>
     new MoleculeError('provider_unreachable', `the file could not be downloaded from ${service}: ${problem}`, {
       retryable: true,
     })
   try {
-    const response = await fetch(url, { signal, redirect: 'error' })
+    const response = await fetch(url, { signal: AbortSignal.any([signal, late]), redirect: 'error' })
     if (!response.ok) throw failed(`it answers ${response.status}`)
     if (Number(response.headers.get('content-length') ?? 0) > bytesMax) throw tooLarge()
     const chunks: Uint8Array[] = []
@@ -57,6 +67,6 @@ export async function downloadFile(
     return Buffer.concat(chunks)
   } catch (error) {
     if (error instanceof MoleculeError) throw error
-    throw failed(networkCode(error) ?? 'the connection ended')
+    throw failed(late.aborted ? 'it takes too long' : (networkCode(error) ?? 'the connection ended'))
   }
 }
