@@ -3,7 +3,7 @@ import type { ChannelKind } from '../doors/chat/channel.ts'
 
 export const CHANNEL_KINDS: Readonly<Record<string, () => Promise<ChannelKind>>> = {
   discord: async () => (await import('../doors/discord/discord.ts')).discordKind,
-  line: async () => (await import('../doors/line/line.ts')).lineKind,
+  socket: async () => (await import('../doors/socket/socket.ts')).socketKind,
   telegram: async () => (await import('../doors/telegram/telegram.ts')).telegramKind,
 }
 

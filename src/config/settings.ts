@@ -202,7 +202,7 @@ export const CONNECT_SETTINGS = [
 const GATEWAY_VARIABLES: readonly { readonly name: string; readonly text: string }[] = [
   { name: 'DISCORD_BOT_TOKEN', text: '`gateway`, `channel add`: the token of the Discord bot' },
   { name: 'TELEGRAM_BOT_TOKEN', text: '`gateway`, `channel add`: the token of the Telegram bot' },
-  { name: 'LINE_CHANNEL_TOKEN', text: '`gateway`, `channel add`: the token for a chat program of your own' },
+  { name: 'SOCKET_CHANNEL_TOKEN', text: '`gateway`, `channel add`: the token for a chat program of your own' },
   { name: 'AGENT_BACKEND', text: '`gateway`: the backend that answers (claude)' },
   { name: 'BACKEND_CLI_PATH', text: "`gateway`: the program of the backend (the backend's own)" },
   { name: 'BACKEND_MODEL', text: '`gateway`: the model that the agent uses' },

@@ -35,6 +35,7 @@ import { schema0029 } from './migrations/0029-read-epoch.ts'
 import { schema0030 } from './migrations/0030-token-work.ts'
 import { schema0031 } from './migrations/0031-waits-for.ts'
 import { schema0032 } from './migrations/0032-arrivals.ts'
+import { schema0033 } from './migrations/0033-channel-secrets.ts'
 
 const MIGRATIONS: readonly string[] = [
   schema0001,
@@ -69,6 +70,7 @@ const MIGRATIONS: readonly string[] = [
   schema0030,
   schema0031,
   schema0032,
+  schema0033,
 ]
 
 /** The migrations after version `current`, as [version, text]. Throws for a store of a newer Molecule. */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { startLineService } from '../fakes/line-service.ts'
+import { startSocketService } from '../fakes/socket-service.ts'
 import { createExternalWorkspace, launchBridge, startBridge, temporaryHome } from '../harness/bridge.ts'
 import { runCommand, startCommand } from '../harness/command.ts'
 import { replyText, startPlatformFor } from '../harness/platform.ts'
@@ -217,13 +217,13 @@ test('RT-10 RT-1 an adapter gets system prompt, memories and history, on the pla
 })
 
 test('RT-10 GW-1 an adapter answers behind the gateway; an unknown name ends it and lists the adapters', async (t) => {
-  const service = await startLineService()
+  const service = await startSocketService()
   t.after(() => service.close())
   const home = folderWithExample(t)
   const env = {
     MOLECULE_HOME: home,
-    LINE_API_URL: service.apiUrl,
-    LINE_CHANNEL_TOKEN: service.token,
+    SOCKET_API_URL: service.apiUrl,
+    SOCKET_CHANNEL_TOKEN: service.token,
     WORKING_DIR: home,
     LINE_ALLOWED_USERS: 'ada',
     ALLOWED_TOOLS: 'shell',

@@ -90,7 +90,7 @@ for (const backend of ['exec', 'stdio'])
     const own = {
       DATABASE_URL: 'postgres://mine/db',
       DISCORD_WEBHOOK: 'mine',
-      LINE_CHANNEL_TOKEN: 'm',
+      SOCKET_CHANNEL_TOKEN: 'm',
       PGHOST: 'db.mine',
     }
     const env = { ...OURS, ...own, MOLECULE_WORKSPACE_TOKEN: workspace.auth_token }

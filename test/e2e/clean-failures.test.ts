@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import type { ChatService } from '../fakes/chat-service.ts'
-import { startLineService } from '../fakes/line-service.ts'
+import { startSocketService } from '../fakes/socket-service.ts'
 import { runCommand } from '../harness/command.ts'
 import { getTask, newMessage, type PlatformUnderTest, startPlatform } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
@@ -130,8 +130,8 @@ describe('RT-7 what people see of a failure', () => {
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     platform = await startPlatform({ dataDir, env: { HOME: folder, OPENAI_API_KEY: 'sk-none' } })
     viewer = (await platform.request('POST', '/tokens', { name: 'v', role: 'viewer' })).body.token
-    chat = await startLineService()
-    const added = await runCommand(['channel', 'add', 'line', '--service-url', chat.apiUrl], {
+    chat = await startSocketService()
+    const added = await runCommand(['channel', 'add', 'socket', '--service-url', chat.apiUrl], {
       env: { MOLECULE_HOME: dataDir },
       input: chat.token,
     })
@@ -198,7 +198,7 @@ describe('RT-7 what people see of a failure', () => {
         assert.match(owned, /Failed to parse CLI output: .*srv\/private/, 'the owner sees the output')
       }
       const place = chat.newPlace('direct')
-      const bound = await runCommand(['channel', 'bind', 'line', place.id, body.id], {
+      const bound = await runCommand(['channel', 'bind', 'socket', place.id, body.id], {
         env: { MOLECULE_HOME: platform.dataDir },
       })
       assert.equal(bound.code, 0, bound.err)

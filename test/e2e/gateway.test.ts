@@ -8,13 +8,13 @@ import { type TestContext, test } from 'node:test'
 import { startsOf } from '../fakes/agents/claude-harness.ts'
 import { CLAUDE_LOGGED_IN, createFakeProgram } from '../fakes/agents/fake-program.ts'
 import type { ChatService } from '../fakes/chat-service.ts'
-import { startLineService } from '../fakes/line-service.ts'
+import { startSocketService } from '../fakes/socket-service.ts'
 import { runCommand, startCommand } from '../harness/command.ts'
 import { startPlatformFor } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 async function setUp(t: TestContext): Promise<{ service: ChatService; home: string }> {
-  const service = await startLineService()
+  const service = await startSocketService()
   const home = await mkdtemp(join(tmpdir(), 'molecule-gateway-'))
   t.after(async () => {
     await service.close()
@@ -36,9 +36,9 @@ test('GW-12 GW-4 a bot is added, bound, listed and removed by commands; a strang
     assert.ok(!`${result.out}${result.err}`.includes(service.token))
     return result.out
   }
-  const added = await run(['channel', 'add', 'line', '--service-url', service.apiUrl], service.token)
-  assert.match(added, /added line: the bot Molecule/)
-  const refused = await runCommand(['channel', 'add', 'line', '--name', 'two', '--service-url', service.apiUrl], {
+  const added = await run(['channel', 'add', 'socket', '--service-url', service.apiUrl], service.token)
+  assert.match(added, /added socket: the bot Molecule/)
+  const refused = await runCommand(['channel', 'add', 'socket', '--name', 'two', '--service-url', service.apiUrl], {
     env,
     input: 'not-the-token',
   })
@@ -47,8 +47,8 @@ test('GW-12 GW-4 a bot is added, bound, listed and removed by commands; a strang
   assert.ok(!refused.err.includes('not-the-token'))
 
   const place = service.newPlace('group')
-  await run(['channel', 'bind', 'line', place.id, 'parrot'])
-  assert.match(await run(['channel', 'list']), new RegExp(`line +line +Molecule +${place.id} parrot +works`))
+  await run(['channel', 'bind', 'socket', place.id, 'parrot'])
+  assert.match(await run(['channel', 'list']), new RegExp(`socket +socket +Molecule +${place.id} parrot +works`))
   await waitUntil(() => service.isConnected())
   service.say({ place, author: ADA, text: 'let me in' })
   service.say({ place, author: ADA, text: 'please' })
@@ -56,8 +56,8 @@ test('GW-12 GW-4 a bot is added, bound, listed and removed by commands; a strang
   const code = /\*\*([A-Z0-9]{8})\*\*/.exec(service.written(place)[0]?.text ?? '')?.[1] ?? ''
   const listed = await platform.request('GET', '/pairings')
   assert.deepEqual([listed.body.pairings[0].code, listed.body.pairings[0].state], [code, 'pending'])
-  assert.match(await run(['pair', 'list']), new RegExp(`line +Ada +ada +pending +${code}`))
-  assert.match(await run(['pair', 'approve', code]), /Ada may talk to line/)
+  assert.match(await run(['pair', 'list']), new RegExp(`socket +Ada +ada +pending +${code}`))
+  assert.match(await run(['pair', 'approve', code]), /Ada may talk to socket/)
   await waitUntil(() => service.written(place).length === 3)
   assert.deepEqual(
     service
@@ -66,9 +66,9 @@ test('GW-12 GW-4 a bot is added, bound, listed and removed by commands; a strang
       .map(({ text }) => text),
     ['let me in', 'please'],
   )
-  assert.match(await run(['pair', 'deny', 'line/ada']), /Ada is ignored/)
-  await run(['channel', 'unbind', 'line', place.id])
-  await run(['channel', 'remove', 'line'])
+  assert.match(await run(['pair', 'deny', 'socket/ada']), /Ada is ignored/)
+  await run(['channel', 'unbind', 'socket', place.id])
+  await run(['channel', 'remove', 'socket'])
   await waitUntil(() => !service.isConnected())
   assert.match(await run(['channel', 'list']), /There are no channels/)
 })
@@ -83,9 +83,9 @@ test('GW-1 without a token the gateway ends with 1 and one sentence that says wh
 
 test('GW-1 BK-8 a wrong token, an unknown backend and a backend that cannot run end the gateway with 1', async (t) => {
   const { service, home } = await setUp(t)
-  const base = { MOLECULE_HOME: home, LINE_API_URL: service.apiUrl, LINE_CHANNEL_TOKEN: service.token }
+  const base = { MOLECULE_HOME: home, SOCKET_API_URL: service.apiUrl, SOCKET_CHANNEL_TOKEN: service.token }
   const run = (env: Record<string, string>) => runCommand(['gateway'], { env: { ...base, ...env } })
-  const wrong = await run({ LINE_CHANNEL_TOKEN: 'a-wrong-token', AGENT_BACKEND: 'mock' })
+  const wrong = await run({ SOCKET_CHANNEL_TOKEN: 'a-wrong-token', AGENT_BACKEND: 'mock' })
   assert.equal(wrong.code, 1)
   assert.match(wrong.err, /refuses the token/)
   assert.ok(!wrong.err.includes('a-wrong-token'))
@@ -117,8 +117,8 @@ test('GW-1 AG-15 at each start the environment is the whole truth, and what the 
   writeFileSync(join(bin, 'codex'), `#!/bin/sh\nexec ${codex.path} "$@"\n`, { mode: 0o755 })
   const base = {
     MOLECULE_HOME: home,
-    LINE_API_URL: service.apiUrl,
-    LINE_CHANNEL_TOKEN: service.token,
+    SOCKET_API_URL: service.apiUrl,
+    SOCKET_CHANNEL_TOKEN: service.token,
     WORKING_DIR: home,
     AGENT_BACKEND: 'codex',
     PATH: `${bin}:${process.env['PATH']}`,
@@ -142,7 +142,7 @@ test('GW-1 AG-15 at each start the environment is the whole truth, and what the 
     PERMISSION: 'bypass',
     BACKEND_MAX_TURNS: '10',
     QUERY_TIMEOUT_MS: '1000',
-    LINE_ALLOWED_USERS: 'ada',
+    SOCKET_ALLOWED_USERS: 'ada',
   })
   assert.deepEqual([first.runtime, first.model, first.permission, first.people], ['codex', 'gpt-7', 'bypass', ['ada']])
   assert.deepEqual(first.runtime_config, { bin: codex.path, allowed_tools: 'shell', timeout: '1000ms' })
@@ -167,9 +167,9 @@ test('GW-1 AG-16 unless it is told otherwise the gateway runs claude with 25 ste
     // claude refuses bypass as root without it.
     IS_SANDBOX: '1',
     MOLECULE_HOME: home,
-    LINE_API_URL: service.apiUrl,
-    LINE_CHANNEL_TOKEN: service.token,
-    LINE_ALLOWED_USERS: 'ada',
+    SOCKET_API_URL: service.apiUrl,
+    SOCKET_CHANNEL_TOKEN: service.token,
+    SOCKET_ALLOWED_USERS: 'ada',
     WORKING_DIR: home,
     BACKEND_CLI_PATH: claude.path,
   }
@@ -196,11 +196,11 @@ test('GW-1 the gateway runs by environment alone; a bad number warns, and a seco
   const { service, home } = await setUp(t)
   const env = {
     MOLECULE_HOME: home,
-    LINE_API_URL: service.apiUrl,
-    LINE_CHANNEL_TOKEN: service.token,
+    SOCKET_API_URL: service.apiUrl,
+    SOCKET_CHANNEL_TOKEN: service.token,
     AGENT_BACKEND: 'mock',
     BACKEND_MAX_TURNS: 'many',
-    LINE_ALLOWED_USERS: 'ada',
+    SOCKET_ALLOWED_USERS: 'ada',
     WORKING_DIR: home,
   }
   const place = service.newPlace('direct')

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { Place } from '../../src/doors/chat/channel.ts'
 import { CLAUDE_LOGGED_IN, createFakeProgram } from '../fakes/agents/fake-program.ts'
-import { ADA, addLineBot, EVE } from '../harness/clients/line-bot.ts'
+import { ADA, addSocketBot, EVE } from '../harness/clients/socket-bot.ts'
 import { startPlatformFor } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 
@@ -17,7 +17,7 @@ async function openAsk(t: TestContext, command = 'rm -rf build', { mayAttach } =
     runtime_config: { bin },
   })
   const workspaceId: string = made.body.id
-  const bot = await addLineBot(t, platform, { name: 'bot-a', workspaceId, owner: ADA })
+  const bot = await addSocketBot(t, platform, { name: 'bot-a', workspaceId, owner: ADA })
   if (!mayAttach) bot.denyRights()
   const place = bot.newPlace('direct')
   const ask = async (there: Place, text: string) => {
@@ -38,7 +38,7 @@ async function openAsk(t: TestContext, command = 'rm -rf build', { mayAttach } =
 test('GW-9 RE-9 an owner of another bot answers no permission of this one, also with the payload of its button', async (t) => {
   const { platform, bot, place, messageId, pending, payload } = await openAsk(t)
   const other = await platform.exec('cat', { name: 'other' })
-  const eves = await addLineBot(t, platform, { name: 'bot-b', workspaceId: other, owner: EVE })
+  const eves = await addSocketBot(t, platform, { name: 'bot-b', workspaceId: other, owner: EVE })
   const buttonId = payload(place, 'once')
   for (const there of [eves.newPlace('direct'), place]) {
     const said = await eves.forge({ place: there, messageId, buttonId, author: EVE })

@@ -1,7 +1,7 @@
 /** Attacks with the commands of a chat: floods, places that are not allowed, paths of the machine, names of channels. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ADA, addLineBot, BOB, EVE, pairingPath } from '../harness/clients/line-bot.ts'
+import { ADA, addSocketBot, BOB, EVE, pairingPath } from '../harness/clients/socket-bot.ts'
 import { startPlatformFor } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 
@@ -10,7 +10,7 @@ const PER_MINUTE = 30
 test('GW-7 RE-9 commands count as messages of their place: a flood of them is refused, from the menu and as text', async (t) => {
   const platform = await startPlatformFor(t)
   const workspaceId = await platform.exec('cat', { name: 'echo' })
-  const bot = await addLineBot(t, platform, { name: 'bot', workspaceId, owner: ADA })
+  const bot = await addSocketBot(t, platform, { name: 'bot', workspaceId, owner: ADA })
   const menu = bot.newPlace('direct')
   const command = () => bot.command({ place: menu, author: ADA, name: 'where' })
   for (let n = 0; n < PER_MINUTE; n++) assert.match(await command(), /answers here/)
@@ -26,7 +26,7 @@ test('GW-4 GW-7 RE-9 a command in a place that is not allowed, or of a bot that 
   const platform = await startPlatformFor(t)
   const workspaceId = await platform.exec('cat', { name: 'echo' })
   const more = { allowed_places: ['only-here'] }
-  const bot = await addLineBot(t, platform, { name: 'bot', workspaceId, owner: ADA, more })
+  const bot = await addSocketBot(t, platform, { name: 'bot', workspaceId, owner: ADA, more })
   const elsewhere = bot.newPlace('group')
   const command = (place = elsewhere, author = ADA) => bot.command({ place, author, name: 'bind', argument: 'echo' })
   assert.match(await command(), /I do not answer here/)
@@ -45,7 +45,7 @@ test('RT-7 GW-8 RE-9 a chat shows no path of the machine, but to an owner in a d
     runtime: 'claude-code',
     runtime_config: { bin },
   })
-  const bot = await addLineBot(t, platform, { name: 'bot', workspaceId: made.body.id, owner: ADA })
+  const bot = await addSocketBot(t, platform, { name: 'bot', workspaceId: made.body.id, owner: ADA })
   assert.equal((await platform.request('POST', pairingPath('bot', BOB))).status, 200)
   const direct = bot.newPlace('direct')
   bot.say({ place: direct, author: BOB, text: 'hello' })
@@ -64,10 +64,10 @@ test('RT-7 GW-8 RE-9 a chat shows no path of the machine, but to an owner in a d
 test('GW-12 RE-9 a channel is not called like the principals of the platform', async (t) => {
   const platform = await startPlatformFor(t)
   const workspaceId = await platform.exec('cat', { name: 'echo' })
-  const bot = await addLineBot(t, platform, { name: 'bot', workspaceId, owner: EVE })
+  const bot = await addSocketBot(t, platform, { name: 'bot', workspaceId, owner: EVE })
   for (const name of ['token', 'ws', 'user', 'people', 'schedule', 'mcp', 'http']) {
     const { status, body } = await platform.request('POST', '/channels', {
-      kind: 'line',
+      kind: 'socket',
       name,
       token: bot.token,
       api_url: bot.apiUrl,

@@ -8,9 +8,9 @@ import { type TestContext, test } from 'node:test'
 import { ACTIONS, type Action, CHAT_ROLES, type ChatRole, chatRolesOf, rolesOf } from '../../src/api/who-may.ts'
 import type { Author, Place } from '../../src/doors/chat/channel.ts'
 import { TOKEN_ROLES, type TokenRole } from '../../src/workspaces/tokens.ts'
-import { type LineService, startLineService } from '../fakes/line-service.ts'
+import { type SocketService, startSocketService } from '../fakes/socket-service.ts'
 import { createExternalWorkspace } from '../harness/bridge.ts'
-import { ADA, addLineBot, BOB, EVE, pairingPath } from '../harness/clients/line-bot.ts'
+import { ADA, addSocketBot, BOB, EVE, pairingPath } from '../harness/clients/socket-bot.ts'
 import { createHandWorker, type HandWorker } from '../harness/hand-worker.ts'
 import { newMessage, type PlatformUnderTest, startPlatformFor } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
@@ -26,8 +26,8 @@ interface World {
   readonly own: string
   /** Its sibling, on the list of the caller. It echoes, and sleeps after "wait". */
   readonly sibling: string
-  readonly bot: LineService
-  readonly otherService: LineService
+  readonly bot: SocketService
+  readonly otherService: SocketService
   /** Asks for permissions in a chat. */
   readonly asker: HandWorker
 }
@@ -98,7 +98,7 @@ const CALLS: Readonly<Record<Action, Prepare>> = {
   'schedule.handle': ({ sibling }) => post(`/workspaces/${sibling}/schedules`, { cron: '0 9 1 1 *', text: 'x' }),
   'channel.read': () => ({ path: '/channels' }),
   'channel.handle': ({ otherService: { token, apiUrl } }) =>
-    post('/channels', { kind: 'line', name: 'other', token, api_url: apiUrl, replace: true }),
+    post('/channels', { kind: 'socket', name: 'other', token, api_url: apiUrl, replace: true }),
   'channel.bind': ({ sibling }) => ({
     ...post(`/channels/${BOT}/bindings/${fresh('place')}`, { workspace_id: sibling }),
     method: 'PUT',
@@ -150,7 +150,7 @@ const CHAT_CALLS: Partial<Record<Action, ChatCall>> = {
   },
 }
 
-async function promptIn(place: Place, bot: LineService): Promise<string> {
+async function promptIn(place: Place, bot: SocketService): Promise<string> {
   const prompt = () => bot.written(place).find(({ buttons }) => buttons.length > 0)
   await waitUntil(() => prompt() !== undefined, 'the prompt has buttons')
   return prompt()?.id ?? ''
@@ -188,9 +188,9 @@ async function openWorld(t: TestContext): Promise<World> {
     workspace: await create('workspace', { workspace_id: own }),
     conversation: await create('conversation', { workspace_id: own, conversation_id: 'c-1' }),
   }
-  const bot = await addLineBot(t, platform, { name: BOT, workspaceId: sibling, owner: ADA })
+  const bot = await addSocketBot(t, platform, { name: BOT, workspaceId: sibling, owner: ADA })
   assert.equal((await platform.request('POST', pairingPath(BOT, BOB))).status, 200)
-  const otherService = await startLineService()
+  const otherService = await startSocketService()
   t.after(() => otherService.close())
   const asker = await createHandWorker(platform, { name: 'asker' })
   return { platform, secrets, own, sibling, bot, otherService, asker }

@@ -148,6 +148,20 @@ export interface IncomingMessage {
   /** It arrives as it is written, so it is not old even if a clock is wrong. Absent: it may have waited for the bot. */
   readonly isLive?: boolean
   readonly files: readonly IncomingFile[]
+  /** The message that it replies to, or the part of it that was quoted. */
+  readonly quoted?: QuotedMessage
+  /** For people: who or what wrote it first. */
+  readonly forwardedFrom?: string
+  /** The same for the messages of one album, which the service gives one by one. */
+  readonly groupId?: string
+}
+
+export interface QuotedMessage {
+  readonly messageId?: string
+  readonly authorName: string
+  /** The bot itself wrote it. */
+  readonly isOwn: boolean
+  readonly text: string
 }
 
 /**
@@ -162,6 +176,11 @@ export interface ChannelEvents {
   command(call: CommandCall): Promise<void>
   /** A person pressed a button of `ChatPost.buttons`. */
   press(press: ButtonPress): Promise<void>
+  /** The whole message as it is now. It counts while the message waits for its turn. Never rejects, like the next two. */
+  edited?(message: IncomingMessage): Promise<void>
+  deleted?(message: MessageKey): Promise<void>
+  /** A person put a reaction on a message. */
+  reacted?(reaction: IncomingReaction): Promise<void>
   /** A place has another id from now on: its binding and its open answers go with it. */
   moved?(from: string, to: string): Promise<void>
   /** Connected again, and messages may have been missed: the door reads the history of the places it knows. */
@@ -170,6 +189,14 @@ export interface ChannelEvents {
   problem(sentence: string | undefined): void
   /** The service refuses the token or a setting for good: a `bad_config` as in `connect`. The channel is closed. */
   refused(error: Error): void
+}
+
+export interface IncomingReaction {
+  readonly place: Place
+  readonly messageId: string
+  readonly author: Author
+  /** As Unicode, without a tone of the skin: `👍`. */
+  readonly emoji: string
 }
 
 export interface CommandCall {

@@ -65,7 +65,7 @@ export async function openWaitingStore(t: TestContext) {
   await insert('damaged_replies', { ...own, message_id: 'broken', task_id: 'broken', found_at: START_MS })
   await insert('channels', {
     name: 'bot',
-    kind: 'line',
+    kind: 'socket',
     token: 't',
     settings: '{}',
     workspace_id: WORKSPACE_ID,

@@ -29,11 +29,11 @@ test('GW-2 a task is followed again after the store failed for a moment', async 
     },
     clock: systemClock,
     log: silentLog,
-    stored: { name: 'line' },
+    stored: { name: 'socket' },
     signal: new AbortController().signal,
   } as unknown as SessionContext
   const prompts = { expire: async () => undefined } as unknown as Prompts
-  const message = { channel: 'line', place: 'p', id: '1', messageId: '1', person: 'ada', receivedAtMs: 0 }
+  const message = { channel: 'socket', place: 'p', id: '1', messageId: '1', person: 'ada', receivedAtMs: 0 }
   createFollower(context, prompts).follow({ ...message, taskId: 'task' }, 'ws')
   await waitUntil(() => isClosed, 'the message is closed')
   assert.deepEqual([reads, reactions], [2, ['done']])

@@ -168,7 +168,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'patch /schedules/{schedule}': { expected: members(404), prepare: asBody({ paused: true }) },
   'post /schedules/{schedule}/run': { expected: members(404) },
   'delete /schedules/{schedule}': { expected: members(404) },
-  'post /channels': { expected: admins(404), prepare: asBody({ kind: 'line', token: 'secret' }) },
+  'post /channels': { expected: admins(404), prepare: asBody({ kind: 'socket', token: 'secret' }) },
   'get /channels': { expected: people(200) },
   'delete /channels/{channel}': { expected: admins(404) },
   'put /channels/{channel}/bindings/{place}': {

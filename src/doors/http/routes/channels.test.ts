@@ -16,7 +16,7 @@ const CHANNEL: StoredChannel = {
   problem: 'cannot read "/home/ana/cert.pem"',
   createdAtMs: 0,
 }
-const BARE: StoredChannel = { name: 'bare', kind: 'line', token: 'secret', settings: {}, createdAtMs: 0 }
+const BARE: StoredChannel = { name: 'bare', kind: 'socket', token: 'secret', settings: {}, createdAtMs: 0 }
 const BINDINGS = [
   { channel: 'team', place: 'p1', workspaceId: WORKSPACE_ID, sinceMs: 0 },
   { channel: 'bare', place: 'p2', workspaceId: WORKSPACE_ID, sinceMs: 0 },
@@ -112,7 +112,7 @@ test('GW-12 a channel is added once its token is checked, and the token is hidde
 
 test('GW-12 a channel needs only its kind and token: it has the name of its kind, and replaces none', async (t) => {
   const { call, channels, order } = await openChat(t, { get: BARE })
-  const { json } = await call('POST /channels', { body: { kind: 'line', token: 'secret' } })
+  const { json } = await call('POST /channels', { body: { kind: 'socket', token: 'secret' } })
   const open = {
     account: null,
     workspace_id: null,
@@ -122,15 +122,15 @@ test('GW-12 a channel needs only its kind and token: it has the name of its kind
     allowed_bots: [],
   }
   const bindings = [{ place: 'p2', workspace_id: WORKSPACE_ID }]
-  assert.deepEqual(json, { name: 'bare', kind: 'line', ...open, bindings, steps: ['Invite the bot'] })
-  const added = { name: 'line', kind: 'line', token: 'secret', account: { id: '7', name: 'Bot' }, settings: {} }
+  assert.deepEqual(json, { name: 'bare', kind: 'socket', ...open, bindings, steps: ['Invite the bot'] })
+  const added = { name: 'socket', kind: 'socket', token: 'secret', account: { id: '7', name: 'Bot' }, settings: {} }
   assert.deepEqual(channels.calls[0], ['add', added, { replace: false }])
-  assert.deepEqual(order[1], ['check', 'line', { token: 'secret' }])
+  assert.deepEqual(order[1], ['check', 'socket', { token: 'secret' }])
 })
 
 test('GW-12 each field of a channel has its limit: the longest passes, one more is refused by name', async (t) => {
   const { call } = await openChat(t, {})
-  const base = { kind: 'line', token: 'secret' }
+  const base = { kind: 'socket', token: 'secret' }
   const ids = (count: number) => Array.from({ length: count }, () => '1')
   const limits: [string, number, (length: number) => unknown][] = [
     ['kind', 40, (length) => 'k'.repeat(length)],

@@ -1,21 +1,21 @@
-/** The line channel against a program that listens on a socket. What all channels share is in the channel contract. */
+/** The socket channel against a program that listens on a socket. What all channels share is in the channel contract. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { startLineService } from '../../../test/fakes/line-service.ts'
+import { startSocketService } from '../../../test/fakes/socket-service.ts'
 import { waitUntil } from '../../../test/harness/wait.ts'
 import { systemClock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import { createLog } from '../../log.ts'
 import type { ChannelEvents, IncomingMessage } from '../chat/channel.ts'
-import { lineKind } from './line.ts'
+import { socketKind } from './socket.ts'
 
 const log = createLog('silent', { write: () => undefined })
 const never = new AbortController().signal
 
 async function connect(t: TestContext) {
-  const service = await startLineService()
+  const service = await startSocketService()
   const { apiUrl, token } = service
-  const channel = await lineKind.open({ apiUrl, token, clock: systemClock, log })
+  const channel = await socketKind.open({ apiUrl, token, clock: systemClock, log })
   t.after(async () => {
     await channel.close()
     await service.close()
@@ -40,7 +40,7 @@ async function connect(t: TestContext) {
   return { service, channel, received, calls, account }
 }
 
-test('GW-10 the line channel gets messages, sends, edits, answers commands and presses', async (t) => {
+test('GW-10 the socket channel gets messages, sends, edits, answers commands and presses', async (t) => {
   const { service, channel, received, account } = await connect(t)
   assert.deepEqual(account, { id: 'bot', name: 'Molecule' })
   const place = service.newPlace('group')
@@ -72,7 +72,7 @@ test('GW-6 a send whose answer is lost is unknown, and the channel connects agai
 test('GW-12 a check of the token does not replace the connected bot: a message right after it reaches the bot', async (t) => {
   const { service, received } = await connect(t)
   const { apiUrl, token } = service
-  await lineKind.check({ apiUrl, token, clock: systemClock, log }, never)
+  await socketKind.check({ apiUrl, token, clock: systemClock, log }, never)
   const place = service.newPlace('direct')
   service.say({ place, text: 'hello' })
   await waitUntil(() => received.length === 1, 'the message')
@@ -81,7 +81,7 @@ test('GW-12 a check of the token does not replace the connected bot: a message r
 test('GW-12 a wrong token is refused with one sentence that has no token in it', async (t) => {
   const { service } = await connect(t)
   const options = { apiUrl: service.apiUrl, token: 'wrong-token', clock: systemClock, log }
-  await assert.rejects(lineKind.check(options, never), (error) => {
+  await assert.rejects(socketKind.check(options, never), (error) => {
     assert.ok(error instanceof MoleculeError)
     assert.equal(error.code, 'bad_config')
     assert.match(error.message, /refuses the token/)

@@ -1,8 +1,8 @@
-/** A bot on the line channel of a running platform, and the people around it. */
+/** A bot on the socket channel of a running platform, and the people around it. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { Author } from '../../../src/doors/chat/channel.ts'
-import { type LineService, startLineService } from '../../fakes/line-service.ts'
+import { type SocketService, startSocketService } from '../../fakes/socket-service.ts'
 import type { PlatformUnderTest } from '../platform.ts'
 import { waitUntil } from '../wait.ts'
 
@@ -19,12 +19,12 @@ interface NewBot {
 }
 
 /** Adds the bot, makes its owner one, and waits until it is connected. */
-export async function addLineBot(t: TestContext, platform: PlatformUnderTest, bot: NewBot): Promise<LineService> {
-  const service = await startLineService()
+export async function addSocketBot(t: TestContext, platform: PlatformUnderTest, bot: NewBot): Promise<SocketService> {
+  const service = await startSocketService()
   t.after(() => service.close())
   const { name, workspaceId, owner, more } = bot
   const added = await platform.request('POST', '/channels', {
-    kind: 'line',
+    kind: 'socket',
     name,
     token: service.token,
     api_url: service.apiUrl,

@@ -1,27 +1,27 @@
-/** The channel contract on the line channel: a service that keeps messages for the bot, and one with a history. */
+/** The channel contract on the socket channel: a service that keeps messages for the bot, and one with a history. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startLineService } from '../fakes/line-service.ts'
+import { startSocketService } from '../fakes/socket-service.ts'
 import { waitUntil } from '../harness/wait.ts'
 import { ADA, openChat } from './channel/open-chat.ts'
 import { type ChannelUnderTest, channelContract } from './channel-contract.ts'
 
-channelContract({ kind: 'line', start: () => startLineService(), textCharactersMax: 2000, dropsCopies: false })
+channelContract({ kind: 'socket', start: () => startSocketService(), textCharactersMax: 2000, dropsCopies: false })
 channelContract({
-  kind: 'line',
-  name: 'line (with history and nonces)',
+  kind: 'socket',
+  name: 'socket (with history and nonces)',
   textCharactersMax: 2000,
   dropsCopies: true,
   findsThreads: false,
-  start: () => startLineService({ usesHistory: true, nonceMs: 60_000 }),
+  start: () => startSocketService({ usesHistory: true, nonceMs: 60_000 }),
 })
 
 test('GW-6 a message that fails each time is left out, with a sentence, and holds up nothing', async (t) => {
   const under: ChannelUnderTest = {
-    kind: 'line',
+    kind: 'socket',
     textCharactersMax: 2000,
     dropsCopies: false,
-    start: () => startLineService(),
+    start: () => startSocketService(),
   }
   const chat = await openChat(t, under)
   const place = chat.service.newPlace('direct')

@@ -1,4 +1,4 @@
-/** The connection of the line channel: dials the program, greets it with the token, and reads its lines. */
+/** The connection of the socket channel: dials the program, greets it with the token, and reads its lines. */
 import { createConnection, type Socket } from 'node:net'
 import { MoleculeError } from '../../errors.ts'
 import { onAbort } from '../../wait.ts'

@@ -1,4 +1,4 @@
-/** A fake program for the line channel: it keeps unconfirmed messages, and it can fail in every way that a service does. */
+/** A fake program for the socket channel: it keeps unconfirmed messages, and it can fail in every way that a service does. */
 import type { AddressInfo } from 'node:net'
 import { createServer, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
@@ -6,14 +6,14 @@ import type { Author, IncomingMessage, Place } from '../../src/doors/chat/channe
 import type { ChatService, Said, Written } from './chat-service.ts'
 import { type CallWindow, createCallCounts } from './windows.ts'
 
-export interface LineServiceOptions {
+export interface SocketServiceOptions {
   /** Keeps no unconfirmed message: the platform must read the history. */
   readonly usesHistory?: boolean
   /** How long a second send with the same nonce is dropped. */
   readonly nonceMs?: number
 }
 
-export interface LineService extends ChatService {
+export interface SocketService extends ChatService {
   /** The payloads of the buttons that the bot has posted in a place. */
   payloads(place: Place): readonly string[]
   /** A person sends a press with any payload, as a changed client can. */
@@ -33,10 +33,10 @@ interface StoredMessage extends Written {
   readonly buttonIds: readonly { readonly id: string; readonly label: string }[]
 }
 
-export async function startLineService({
+export async function startSocketService({
   usesHistory = false,
   nonceMs = 0,
-}: LineServiceOptions = {}): Promise<LineService> {
+}: SocketServiceOptions = {}): Promise<SocketService> {
   const token = 'line-secret-token'
   const written: StoredMessage[] = []
   const said: IncomingMessage[] = []

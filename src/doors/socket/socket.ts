@@ -1,6 +1,6 @@
 /**
- * The line channel: a chat service of the owner's own, as a program that listens on a socket and speaks one JSON object a
- * line (`docs/doors/line.md`). The platform dials it, greets it with the token, and repeats no request by itself: a
+ * The socket channel: a chat service of the owner's own, as a program that listens on a socket and speaks one JSON object a
+ * line (`docs/doors/socket.md`). The platform dials it, greets it with the token, and repeats no request by itself: a
  * request whose answer is missing when the connection ends is `unknown`.
  */
 import { stepOf } from '../../backoff.ts'
@@ -16,14 +16,14 @@ import type {
   SendResult,
 } from '../chat/channel.ts'
 import { splitMarkdown } from '../chat/markdown/markdown-split.ts'
-import { dial, type Line, type Link, parseLine, unreachable } from './line-link.ts'
+import { dial, type Line, type Link, parseLine, unreachable } from './socket-link.ts'
 
 const REQUEST_MS = 30_000
 const REDIAL_MS = [100, 500, 1000, 5000] as const
 
-export const lineKind: ChannelKind = {
-  kind: 'line',
-  tokenVariable: 'LINE_CHANNEL_TOKEN',
+export const socketKind: ChannelKind = {
+  kind: 'socket',
+  tokenVariable: 'SOCKET_CHANNEL_TOKEN',
   tokenSteps: ['Start your program, and give its address with --service-url tcp://127.0.0.1:<port>. Choose any token.'],
   async check(options, signal) {
     // A program that took this connection for the bot would send it messages, and they would be lost.
@@ -31,7 +31,7 @@ export const lineKind: ChannelKind = {
     link.socket.destroy()
     return { account: link.account, steps: [] }
   },
-  open: async (options) => createLineChannel(options),
+  open: async (options) => createSocketChannel(options),
 }
 
 const LIMITS: ChannelLimits = {
@@ -43,7 +43,7 @@ const LIMITS: ChannelLimits = {
   nonceMs: 0,
 }
 
-function createLineChannel(options: ChannelOptions): Channel {
+function createSocketChannel(options: ChannelOptions): Channel {
   const closing = new AbortController()
   const wire = createWire(options)
   let loop: Promise<void> = Promise.resolve()
