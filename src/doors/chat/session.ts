@@ -15,9 +15,9 @@ import {
   type SessionContext,
   type ShortPost,
 } from './chat-context.ts'
+import { CHAT_COMMANDS, createCommands } from './commands/commands.ts'
 import { createPrompts } from './prompts/prompts.ts'
 import { catchUpAll } from './receive/catch-up.ts'
-import { CHAT_COMMANDS, createCommands } from './receive/commands.ts'
 import { createReceiver, type Receiver } from './receive/receive.ts'
 import { isHeldBack, keepDelivering } from './send/deliver.ts'
 import { createFollower } from './send/follow.ts'

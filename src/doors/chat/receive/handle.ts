@@ -6,10 +6,10 @@ import { MoleculeError } from '../../../errors.ts'
 import { judgePerson } from '../access.ts'
 import type { IncomingMessage } from '../channel.ts'
 import { answeringWorkspace, type SessionContext } from '../chat-context.ts'
+import type { Commands } from '../commands/commands.ts'
 import type { TaskFollower } from '../send/follow.ts'
 import type { KnownPlace } from '../store/chat-log.ts'
 import { admit } from './admit.ts'
-import type { Commands } from './commands.ts'
 import { createMissedMessages } from './missed-messages.ts'
 
 /** An older message that was not live is named and not answered. */
