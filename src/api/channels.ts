@@ -27,7 +27,7 @@ const newChannelSchema = z.strictObject({
 })
 
 /** A channel without its token. */
-export const channelSchema = z.strictObject({
+const channelSchema = z.strictObject({
   name: z.string(),
   kind: z.string(),
   account: z.string().nullable().describe('The name of the bot on the service.'),
@@ -39,7 +39,7 @@ export const channelSchema = z.strictObject({
   bindings: z.array(z.strictObject({ place: z.string(), workspace_id: z.string() })),
 })
 
-export const pairingSchema = z.strictObject({
+const pairingSchema = z.strictObject({
   channel: z.string(),
   person: z.string().describe('The id of the person on the service.'),
   name: z.string(),

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { chatPrincipal, createChannels } from '../../../src/doors/chat/store/channels.ts'
 import { createChatLog } from '../../../src/doors/chat/store/chat-log.ts'
 import { createPairings } from '../../../src/doors/chat/store/pairings.ts'
+import { readPairings } from '../../../src/views/channels.ts'
 import { hasCode } from '../inbox/harness.ts'
 import type { ChatStoreUnderTest } from './under-test.ts'
 
@@ -168,7 +169,7 @@ export function channelTests(opened: ChatStoreUnderTest): void {
     const left = async (channel: string) => [
       (await channels.bindings(channel)).length,
       (await pairings.find({ channel, person: 'ada' }))?.person,
-      (await pairings.list()).find((one) => one.channel === channel)?.held,
+      (await readPairings(opened.store)).pairings.find((one) => one.channel === channel)?.held,
       (await log.open(channel)).length,
       (await log.prompt(channel))?.id,
     ]

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createChannels } from '../../../src/doors/chat/store/channels.ts'
 import { createPairings } from '../../../src/doors/chat/store/pairings.ts'
+import { readPairings } from '../../../src/views/channels.ts'
 import { readNeedSummary, readNeeds } from '../../../src/views/needs/needs.ts'
 import { hasCode } from '../inbox/harness.ts'
 import type { ChatStoreUnderTest } from './under-test.ts'
@@ -15,7 +16,8 @@ export function pairingTests(opened: ChatStoreUnderTest): void {
   const request = (channel: string, person: string) => pairings().request({ channel, person, name: person })
   const hold = (channel: string, person: string, id: string) =>
     pairings().hold({ channel, person }, { place: 'p', id, message: id })
-  const listed = async (channel: string) => (await pairings().list()).filter((one) => one.channel === channel)
+  const listed = async (channel: string) =>
+    (await readPairings(opened.store)).pairings.filter((one) => one.channel === channel)
 
   test('GW-4 a code has eight letters and digits that do not look alike; a person has one pairing for each channel', async () => {
     const first = await request('pair', 'ada')

@@ -41,7 +41,6 @@ export const noChannels: ChatRoutesContext = {
     hold: async () => 'full',
     released: async () => [],
     dropHeld: async () => undefined,
-    list: async () => [],
     decide: rejectNotFound,
   },
   check: rejectNotFound,

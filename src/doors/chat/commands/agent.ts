@@ -1,5 +1,5 @@
 /** The agent of a chat, and what its people may read about it. */
-import { publicReason } from '../../public-reason.ts'
+import { publicReason } from '../../../views/public-reason.ts'
 import type { Place } from '../channel.ts'
 import { answeringWorkspace, type SessionContext } from '../chat-context.ts'
 import type { CommandInput } from './command.ts'

@@ -1,7 +1,7 @@
 /** The result of a turn as a chat sees it (GW-3): an answer or an error, and the place that it is for. */
 import type { DeliveryBody } from '../../../inbox/delivery.ts'
 import type { Part } from '../../../protocol/a2a.ts'
-import { publicReason } from '../../public-reason.ts'
+import { publicReason } from '../../../views/public-reason.ts'
 
 /** The result of a backend: text, session, and whether it failed. */
 export interface BackendResult {

@@ -51,7 +51,6 @@ export interface Pairings {
   released(channel: string): Promise<readonly (HeldChatMessage & PersonKey)[]>
   /** The message was handled. */
   dropHeld(channel: string, message: Pick<HeldChatMessage, 'place' | 'id'>): Promise<void>
-  list(): Promise<readonly (Pairing & { readonly held: number })[]>
   /**
    * By the code, or by `<channel>/<person>` for a person who was let in before or never wrote. Throws `not_found` for an
    * unknown code.
@@ -82,7 +81,6 @@ export function createPairings(store: Store, drawCode: () => string = newCode): 
         sql('delete from held_messages where channel = $1 and place = $2 and id = $3', [channel, place, id]),
       )
     },
-    list: () => store.read(listPairings),
     decide: (id, decision) => store.write(() => decide(id, decision, drawCode())),
   }
 }
@@ -156,18 +154,6 @@ function* listReleased(channel: string): Transaction<(HeldChatMessage & PersonKe
     [channel],
   )
   return rows.map((row) => ({ channel, ...row }))
-}
-
-const LISTED_MAX = 1000
-
-const HELD = '(select count(*) from held_messages h where h.channel = p.channel and h.person = p.person) as held'
-
-function* listPairings(): Transaction<(Pairing & { held: number })[]> {
-  const rows = yield* sql(
-    `select ${COLUMNS}, ${HELD}
-     from pairings p order by p.created_at, p.person limit ${LISTED_MAX}`,
-  )
-  return rows.map((row) => ({ ...toPairing(row), held: Number(row['held']) }))
 }
 
 function* decide(id: string, decision: PairingDecision, newPersonCode: string): Transaction<Pairing> {

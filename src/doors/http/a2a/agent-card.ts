@@ -5,8 +5,8 @@
  */
 import type { Json, Metadata } from '../../../protocol/a2a.ts'
 import type { ProtocolVersion } from '../../../protocol/envelope.ts'
+import { publicReason } from '../../../views/public-reason.ts'
 import type { Workspace, WorkspaceLoad } from '../../../workspaces/workspace.ts'
-import { publicReason } from '../../public-reason.ts'
 
 export interface AgentCapabilities {
   readonly streaming: boolean

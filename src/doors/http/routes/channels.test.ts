@@ -2,63 +2,53 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { noChannels } from '../../../../test/fakes/platform/absent-parts.ts'
 import { WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
-import { openRoutes, recordPart } from '../../../../test/harness/clients/route-calls.ts'
-import type { Channels, StoredChannel } from '../../chat/store/channels.ts'
-import type { Pairing, Pairings } from '../../chat/store/pairings.ts'
+import { openRoutes } from '../../../../test/harness/clients/route-calls.ts'
+import { openTestStore } from '../../../../test/harness/stores/sqlite-store.ts'
+import { createChannels } from '../../chat/store/channels.ts'
+import { createPairings } from '../../chat/store/pairings.ts'
 
-const CHANNEL: StoredChannel = {
-  name: 'team',
-  kind: 'discord',
-  token: 'secret',
-  account: { id: '7', name: 'Bot' },
-  workspaceId: WORKSPACE_ID,
-  settings: { allowedPeople: ['1'], allowedPlaces: ['2'], allowedBots: ['3'] },
-  problem: 'cannot read "/home/ana/cert.pem"',
-  createdAtMs: 0,
-}
-const BARE: StoredChannel = { name: 'bare', kind: 'socket', token: 'secret', settings: {}, createdAtMs: 0 }
-const BINDINGS = [
-  { channel: 'team', place: 'p1', workspaceId: WORKSPACE_ID, sinceMs: 0 },
-  { channel: 'bare', place: 'p2', workspaceId: WORKSPACE_ID, sinceMs: 0 },
-]
-const VIEW = {
+const LISTS = { allowed_people: ['1'], allowed_places: ['2'], allowed_bots: ['3'] }
+const TEAM = { kind: 'discord', name: 'team', token: ' secret ', workspace_id: WORKSPACE_ID, ...LISTS }
+const TEAM_VIEW = {
   name: 'team',
   kind: 'discord',
   account: 'Bot',
   workspace_id: WORKSPACE_ID,
-  problem: 'cannot read "/home/ana/cert.pem"',
-  allowed_people: ['1'],
-  allowed_places: ['2'],
-  allowed_bots: ['3'],
-  bindings: [{ place: 'p1', workspace_id: WORKSPACE_ID }],
+  problem: null,
+  ...LISTS,
+  bindings: [],
+}
+const BARE_VIEW = {
+  name: 'socket',
+  kind: 'socket',
+  account: 'Bot',
+  workspace_id: null,
+  problem: null,
+  allowed_people: [],
+  allowed_places: null,
+  allowed_bots: [],
+  bindings: [],
 }
 
-/** A door with these channels and pairings; `order` has every call, also those that change other parts. */
-async function openChat(
-  t: TestContext,
-  { get = CHANNEL, decide = PAIRING }: { get?: StoredChannel; decide?: Pairing },
-) {
+/** A door on a store with one workspace; `order` has the calls to the other parts. Each check finds another bot. */
+async function openChat(t: TestContext) {
+  const { store, addWorkspace } = openTestStore(t)
+  await addWorkspace({ id: WORKSPACE_ID })
   const order: unknown[][] = []
-  const channels = recordPart<Channels>({
-    add: undefined,
-    get,
-    list: [CHANNEL, BARE],
-    bindings: BINDINGS,
-    remove: undefined,
-    bind: undefined,
-    unbind: undefined,
-  })
-  const pairings = recordPart<Pairings>({ list: [{ ...PAIRING, held: 2 }], decide })
+  const channels = createChannels(store)
+  const pairings = createPairings(store, () => 'CODE')
+  const isKnown = async () => (await channels.list()).length
   const call = await openRoutes(t, {
+    store,
     chat: {
       ...noChannels,
-      channels: channels.part,
-      pairings: pairings.part,
-      async check(kind, options) {
-        order.push(['check', kind, options])
-        return { account: { id: '7', name: 'Bot' }, steps: ['Invite the bot'] }
+      channels,
+      pairings,
+      async check(kind, { token, apiUrl }) {
+        order.push(['check', kind, token, apiUrl, await isKnown()])
+        return { account: { id: `bot ${order.length}`, name: 'Bot' }, steps: ['Invite the bot'] }
       },
-      wake: () => void order.push(['wake', channels.calls.length + pairings.calls.length]),
+      wake: () => void order.push(['wake']),
       hide: (token) => void order.push(['hide', token]),
       endDeliveries: async (door) => void order.push(['endDeliveries', door]),
     },
@@ -66,71 +56,30 @@ async function openChat(
   return { call, channels, pairings, order }
 }
 
-const PAIRING: Pairing = {
-  channel: 'team',
-  person: '9',
-  name: 'Ana',
-  code: 'ABC',
-  state: 'pending',
-  role: 'user',
-  createdAtMs: 1_700_000_000_000,
-}
-const PAIRING_VIEW = {
-  channel: 'team',
-  person: '9',
-  name: 'Ana',
-  state: 'pending',
-  role: 'user',
-  code: 'ABC',
-  decided_by: null,
-  held: 0,
-  created_at: '2023-11-14T22:13:20.000Z',
-}
-
 test('GW-12 a channel is added once its token is checked, and the token is hidden first', async (t) => {
-  const { call, channels, order } = await openChat(t, {})
-  const lists = { allowed_people: ['1'], allowed_places: ['2'], allowed_bots: ['3'] }
-  const settings = { workspace_id: WORKSPACE_ID, api_url: 'https://proxy.test/', replace: true, ...lists }
-  const body = { kind: 'discord', name: 'team', token: ' secret ', ...settings }
-  const { status, json, text } = await call('POST /channels', { body })
-  assert.deepEqual([status, json], [201, { ...VIEW, steps: ['Invite the bot'] }])
-  assert.doesNotMatch(text, /secret/)
+  const { call, channels, order } = await openChat(t)
   const apiUrl = 'https://proxy.test/'
-  const stored = { ...CHANNEL.settings, apiUrl }
-  const { problem: _problem, createdAtMs: _at, ...channel } = CHANNEL
-  assert.deepEqual(channels.take(), [
-    ['add', { ...channel, settings: stored }, { replace: true }],
-    ['get', 'team'],
-    ['bindings'],
-  ])
-  assert.deepEqual(order, [
-    ['hide', 'secret'],
-    ['check', 'discord', { token: 'secret', apiUrl }],
-    ['wake', 1],
-  ])
+  const { status, json, text } = await call('POST /channels', { body: { ...TEAM, api_url: apiUrl } })
+  assert.deepEqual([status, json], [201, { ...TEAM_VIEW, steps: ['Invite the bot'] }])
+  assert.doesNotMatch(text, /secret/)
+  assert.deepEqual(order, [['hide', 'secret'], ['check', 'discord', 'secret', apiUrl, 0], ['wake']])
+  const settings = { apiUrl, allowedPeople: ['1'], allowedPlaces: ['2'], allowedBots: ['3'] }
+  const { createdAtMs: _at, ...stored } = await channels.get('team')
+  const channel = { name: 'team', kind: 'discord', token: 'secret', account: { id: 'bot 2', name: 'Bot' } }
+  assert.deepEqual(stored, { ...channel, workspaceId: WORKSPACE_ID, settings })
 })
 
 test('GW-12 a channel needs only its kind and token: it has the name of its kind, and replaces none', async (t) => {
-  const { call, channels, order } = await openChat(t, { get: BARE })
-  const { json } = await call('POST /channels', { body: { kind: 'socket', token: 'secret' } })
-  const open = {
-    account: null,
-    workspace_id: null,
-    problem: null,
-    allowed_people: [],
-    allowed_places: null,
-    allowed_bots: [],
-  }
-  const bindings = [{ place: 'p2', workspace_id: WORKSPACE_ID }]
-  assert.deepEqual(json, { name: 'bare', kind: 'socket', ...open, bindings, steps: ['Invite the bot'] })
-  const added = { name: 'socket', kind: 'socket', token: 'secret', account: { id: '7', name: 'Bot' }, settings: {} }
-  assert.deepEqual(channels.calls[0], ['add', added, { replace: false }])
-  assert.deepEqual(order[1], ['check', 'socket', { token: 'secret' }])
+  const { call } = await openChat(t)
+  const body = { kind: 'socket', token: 'secret' }
+  assert.deepEqual((await call('POST /channels', { body })).json, { ...BARE_VIEW, steps: ['Invite the bot'] })
+  assert.equal((await call('POST /channels', { body })).json.error.code, 'unsupported_operation')
+  assert.equal((await call('POST /channels', { body: { ...body, replace: true } })).status, 201)
 })
 
 test('GW-12 each field of a channel has its limit: the longest passes, one more is refused by name', async (t) => {
-  const { call } = await openChat(t, {})
-  const base = { kind: 'socket', token: 'secret' }
+  const { call } = await openChat(t)
+  const base = { kind: 'socket', token: 'secret', replace: true }
   const ids = (count: number) => Array.from({ length: count }, () => '1')
   const limits: [string, number, (length: number) => unknown][] = [
     ['kind', 40, (length) => 'k'.repeat(length)],
@@ -153,66 +102,79 @@ test('GW-12 each field of a channel has its limit: the longest passes, one more 
 })
 
 test('GW-12 owners see the lists of a channel and its whole problem, a viewer neither lists nor paths', async (t) => {
-  const { call } = await openChat(t, {})
-  const owners = (await call('GET /channels', { role: 'member' })).json.channels
-  assert.deepEqual(owners[0], VIEW)
-  const { allowed_people: _people, allowed_places: _places, allowed_bots: _bots, ...shown } = VIEW
-  const [team, bare] = (await call('GET /channels', { role: 'viewer' })).json.channels
+  const { call, channels } = await openChat(t)
+  for (const body of [TEAM, { kind: 'socket', token: 'secret' }]) await call('POST /channels', { body })
+  for (const place of ['p2', 'p1']) await channels.bind({ channel: 'team', place, workspaceId: WORKSPACE_ID })
+  await channels.setProblem('team', 'cannot read "/home/ana/cert.pem"')
+  const bindings = ['p1', 'p2'].map((place) => ({ place, workspace_id: WORKSPACE_ID }))
+  const view = { ...TEAM_VIEW, bindings, problem: 'cannot read "/home/ana/cert.pem"' }
+  assert.deepEqual((await call('GET /channels', { role: 'member' })).json.channels, [BARE_VIEW, view])
+  const { allowed_people: _people, allowed_places: _places, allowed_bots: _bots, ...shown } = view
+  const [bare, team] = (await call('GET /channels', { role: 'viewer' })).json.channels
   assert.deepEqual(team, { ...shown, problem: 'cannot read "cert.pem"' })
-  assert.deepEqual(Object.keys(bare), ['name', 'kind', 'account', 'workspace_id', 'bindings', 'problem'])
+  assert.deepEqual(Object.keys(bare).toSorted(), ['account', 'bindings', 'kind', 'name', 'problem', 'workspace_id'])
   assert.equal(bare.problem, null)
 })
 
 test('GW-12 removing a channel ends its deliveries; a chat is bound and unbound', async (t) => {
-  const { call, channels, order } = await openChat(t, {})
-  assert.equal((await call('DELETE /channels/team')).status, 204)
-  assert.deepEqual(order, [
-    ['wake', 1],
-    ['endDeliveries', 'chat:team'],
-    ['endDeliveries', 'chat:team (prompts)'],
-  ])
+  const { call, channels, order } = await openChat(t)
+  await call('POST /channels', { body: TEAM })
   const place = 'p'.repeat(100)
-  const bound = await call(`PUT /channels/team/bindings/${place}`, { body: { workspace_id: WORKSPACE_ID } })
+  const body = { workspace_id: WORKSPACE_ID }
+  const bound = await call(`PUT /channels/team/bindings/${place}`, { body })
   assert.deepEqual([bound.status, bound.json], [200, { channel: 'team', place, workspace_id: WORKSPACE_ID }])
-  const tooLong = await call(`PUT /channels/team/bindings/${place}p`, { body: { workspace_id: WORKSPACE_ID } })
+  assert.equal(await channels.boundTo('team', { id: place }), WORKSPACE_ID)
+  const tooLong = await call(`PUT /channels/team/bindings/${place}p`, { body })
   assert.deepEqual([tooLong.status, tooLong.json.error.code], [400, 'invalid_request'])
-  for (const workspace of ['', 'w'.repeat(101)])
-    assert.equal((await call('PUT /channels/team/bindings/p', { body: { workspace_id: workspace } })).status, 400)
-  assert.equal((await call('PUT /channels/team/bindings/p', { body: { workspace_id: 'w'.repeat(100) } })).status, 200)
-  assert.equal((await call('DELETE /channels/team/bindings/p1')).status, 204)
-  assert.deepEqual(channels.take(), [
-    ['remove', 'team'],
-    ['bind', { channel: 'team', place, workspaceId: WORKSPACE_ID }],
-    ['bind', { channel: 'team', place: 'p', workspaceId: 'w'.repeat(100) }],
-    ['unbind', 'team', 'p1'],
+  for (const [workspace, status] of [
+    ['', 400],
+    ['w'.repeat(101), 400],
+    ['w'.repeat(100), 404],
   ])
+    assert.equal((await call('PUT /channels/team/bindings/p', { body: { workspace_id: workspace } })).status, status)
+  assert.equal((await call(`DELETE /channels/team/bindings/${place}`)).status, 204)
+  assert.equal(await channels.boundTo('team', { id: place }), undefined)
+  order.length = 0
+  assert.equal((await call('DELETE /channels/team')).status, 204)
+  assert.deepEqual(order, [['wake'], ['endDeliveries', 'chat:team'], ['endDeliveries', 'chat:team (prompts)']])
+  assert.deepEqual(await channels.list(), [])
 })
 
+const ANA = { channel: 'team', person: '9', name: 'Ana' }
+const WAITING = { ...ANA, state: 'pending', role: 'user', code: 'CODE', decided_by: null, held: 2 }
+
+/** Ana wrote two messages to the channel. */
+async function openPairing(t: TestContext) {
+  const chat = await openChat(t)
+  await chat.call('POST /channels', { body: TEAM })
+  await chat.pairings.request(ANA)
+  for (const id of ['1', '2']) await chat.pairings.hold(ANA, { place: 'p', id, message: '{}' })
+  chat.order.length = 0
+  const list = async () => (await chat.call('GET /pairings')).json.pairings
+  const [{ created_at }] = await list()
+  assert.equal(new Date(created_at).toISOString(), created_at)
+  return { ...chat, list, created_at }
+}
+
 test('GW-4 the list of pairings shows the code only while a person waits', async (t) => {
-  const { call, pairings } = await openChat(t, { decide: { ...PAIRING, state: 'denied', decidedBy: 'admin' } })
-  assert.deepEqual((await call('GET /pairings')).json, { pairings: [{ ...PAIRING_VIEW, held: 2 }] })
-  const { json } = await call('POST /pairings/ABC/deny')
-  assert.deepEqual(json, { ...PAIRING_VIEW, state: 'denied', code: null, decided_by: 'admin' })
-  const decision = { state: 'denied', role: 'user', by: 'admin', mayChangeOwners: true }
-  assert.deepEqual(pairings.take(), [['list'], ['decide', 'ABC', decision]])
+  const { call, list, created_at } = await openPairing(t)
+  assert.deepEqual(await list(), [{ ...WAITING, created_at }])
+  const denied = { ...WAITING, created_at, state: 'denied', code: null, decided_by: 'admin', held: 0 }
+  assert.deepEqual((await call('POST /pairings/CODE/deny')).json, denied)
+  assert.deepEqual(await list(), [denied])
 })
 
 test('GW-4 PL-12 a person is let in as a user, or by an admin as the owner that the approval names, and the door learns of it', async (t) => {
-  const { call, pairings, order } = await openChat(t, {
-    decide: { ...PAIRING, state: 'approved', decidedBy: 'member' },
-  })
-  const { status, json } = await call('POST /pairings/ABC/approve', { role: 'member' })
-  assert.deepEqual([status, json], [200, { ...PAIRING_VIEW, state: 'approved', code: null, decided_by: 'member' }])
+  const { call, list, order, created_at } = await openPairing(t)
+  const { status, json } = await call('POST /pairings/CODE/approve', { role: 'member' })
+  const approved = { ...WAITING, created_at, state: 'approved', code: null, decided_by: 'member', held: 0 }
+  assert.deepEqual([status, json], [200, approved])
   const owner = { body: { role: 'owner' } }
   assert.equal((await call('POST /pairings/team%2F9/approve', { role: 'member', ...owner })).status, 403)
-  await call('POST /pairings/team%2F9/approve', owner)
-  assert.deepEqual(pairings.calls, [
-    ['decide', 'ABC', { state: 'approved', by: 'member', role: 'user', mayChangeOwners: false }],
-    ['decide', 'team/9', { state: 'approved', by: 'admin', role: 'owner', mayChangeOwners: true }],
-  ])
-  assert.deepEqual(order, [
-    ['wake', 1],
-    ['wake', 2],
-  ])
-  assert.equal((await call('POST /pairings/ABC/approve', { body: { role: 'admin' } })).status, 400)
+  const made = (await call('POST /pairings/team%2F9/approve', owner)).json
+  assert.deepEqual(made, { ...approved, role: 'owner', decided_by: 'admin' })
+  assert.deepEqual(await list(), [{ ...made, held: 2 }])
+  assert.equal((await call('POST /pairings/CODE/deny', { role: 'member' })).status, 403)
+  assert.deepEqual(order, [['wake'], ['wake']])
+  assert.equal((await call('POST /pairings/CODE/approve', { body: { role: 'admin' } })).status, 400)
 })

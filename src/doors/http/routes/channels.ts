@@ -1,64 +1,42 @@
 /** Chat channels over HTTP: the bots, the chats that are bound to workspaces, and the people who want to talk to them. */
-import type { z } from 'zod'
 import {
   approvePairing,
   bindPlace,
-  type channelSchema,
   createChannel,
   deleteChannel,
   denyPairing,
   listChannels,
   listPairings,
   PLACE_CHARACTERS_MAX,
-  type pairingSchema,
   unbindPlace,
 } from '../../../api/channels.ts'
-import type { Frozen } from '../../../api/endpoint.ts'
 import { requireAccess, rolesOf } from '../../../api/who-may.ts'
 import { MoleculeError } from '../../../errors.ts'
+import { readChannel, readChannels, readPairing, readPairings, readPublicChannels } from '../../../views/channels.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import { deliveryDoor, promptDoor } from '../../chat/chat-context.ts'
-import type { Binding, StoredChannel } from '../../chat/store/channels.ts'
-import type { Pairing } from '../../chat/store/pairings.ts'
-import { publicReason } from '../../public-reason.ts'
 import { seesConfig } from '../server/reach.ts'
 import { serve } from './route.ts'
 
 /** Of a check of the token. */
 const CHECK_MS_MAX = 30_000
+/** Of an answer to a decision: the messages that were held are answered or removed now. */
+const HELD_AFTER_DECISION = 0
 
 export const channelRoutes = [
-  serve(createChannel, async ({ body }, { chat }) => {
-    const { kind, name = kind, token, workspace_id, api_url, replace, ...lists } = body
+  serve(createChannel, async ({ body }, { chat, store }) => {
+    const { kind, name = kind, token, workspace_id: workspaceId, api_url: apiUrl, replace, ...lists } = body
     chat.hide(token)
-    const signal = AbortSignal.timeout(CHECK_MS_MAX)
-    const { account, steps } = await chat.check(
-      kind,
-      { token, ...(api_url !== undefined && { apiUrl: api_url }) },
-      signal,
-    )
-    const channel = {
-      name,
-      kind,
-      token,
-      account,
-      ...(workspace_id !== undefined && { workspaceId: workspace_id }),
-      settings: {
-        ...(api_url !== undefined && { apiUrl: api_url }),
-        ...(lists.allowed_people && { allowedPeople: lists.allowed_people }),
-        ...(lists.allowed_places && { allowedPlaces: lists.allowed_places }),
-        ...(lists.allowed_bots && { allowedBots: lists.allowed_bots }),
-      },
-    }
-    await chat.channels.add(channel, { replace })
+    const { account, steps } = await chat.check(kind, { token, apiUrl }, AbortSignal.timeout(CHECK_MS_MAX))
+    const { allowed_people: allowedPeople, allowed_places: allowedPlaces, allowed_bots: allowedBots } = lists
+    const settings = { apiUrl, allowedPeople, allowedPlaces, allowedBots }
+    await chat.channels.add({ name, kind, token, account, workspaceId, settings }, { replace })
     chat.wake()
-    return { ...viewChannel(await chat.channels.get(name), await chat.channels.bindings()), steps }
+    return { ...(await readChannel(store, name)), steps }
   }),
-  serve(listChannels, async ({ identity }, { chat: { channels } }) => {
-    const [all, bindings] = [await channels.list(), await channels.bindings()]
-    const view = seesConfig(identity) ? viewChannel : viewChannelWithoutConfig
-    return { channels: all.map((channel) => view(channel, bindings)) }
-  }),
+  serve(listChannels, async ({ identity }, { store }) => ({
+    channels: await (seesConfig(identity) ? readChannels(store) : readPublicChannels(store)),
+  })),
   serve(deleteChannel, async ({ params: { channel } }, { chat }) => {
     await chat.channels.remove(channel)
     chat.wake()
@@ -72,68 +50,20 @@ export const channelRoutes = [
   serve(unbindPlace, async ({ params: { channel, place } }, { chat }) => {
     await chat.channels.unbind(channel, place)
   }),
-  serve(listPairings, async (_call, { chat: { pairings } }) => ({
-    pairings: (await pairings.list()).map(viewPairing),
-  })),
-  serve(approvePairing, async ({ params, identity, body: { role } }, { chat }) => {
+  serve(listPairings, async (_call, { store }) => await readPairings(store)),
+  serve(approvePairing, async ({ params, identity, body: { role } }, { chat, store }) => {
     if (role === 'owner') requireAccess(identity, 'pairing.owner')
-    const decision = { state: 'approved', role, ...decisionOf(identity) } as const
-    const pairing = await chat.pairings.decide(params.pairing, decision)
+    const key = await chat.pairings.decide(params.pairing, { state: 'approved', role, ...decisionOf(identity) })
     chat.wake()
-    return viewPairing(pairing)
+    return { ...(await readPairing(store, key)), held: HELD_AFTER_DECISION }
   }),
-  serve(denyPairing, async ({ params, identity }, { chat: { pairings } }) => {
-    const decision = { state: 'denied', role: 'user', ...decisionOf(identity) } as const
-    return viewPairing(await pairings.decide(params.pairing, decision))
+  serve(denyPairing, async ({ params, identity }, { chat, store }) => {
+    const key = await chat.pairings.decide(params.pairing, { state: 'denied', role: 'user', ...decisionOf(identity) })
+    return { ...(await readPairing(store, key)), held: HELD_AFTER_DECISION }
   }),
 ]
-
-type ChannelView = Frozen<z.output<typeof channelSchema>>
 
 const decisionOf = ({ name, role }: Identity) => ({
   by: name,
   mayChangeOwners: rolesOf('pairing.owner').includes(role),
-})
-
-const viewChannel = (channel: StoredChannel, bindings: readonly Binding[]): ChannelView => ({
-  name: channel.name,
-  kind: channel.kind,
-  account: channel.account?.name ?? null,
-  workspace_id: channel.workspaceId ?? null,
-  problem: channel.problem ?? null,
-  allowed_people: channel.settings.allowedPeople ?? [],
-  allowed_places: channel.settings.allowedPlaces ?? null,
-  allowed_bots: channel.settings.allowedBots ?? [],
-  bindings: bindings
-    .filter((binding) => binding.channel === channel.name)
-    .map(({ place, workspaceId }) => ({ place, workspace_id: workspaceId })),
-})
-
-/** For a viewer: no lists of people, and no path in the problem. */
-function viewChannelWithoutConfig(channel: StoredChannel, bindings: readonly Binding[]) {
-  const view = viewChannel(channel, bindings)
-  const { allowed_people: _people, allowed_places: _places, allowed_bots: _bots, problem, ...shown } = view
-  return { ...shown, problem: problem === null ? null : publicReason(problem) }
-}
-
-const viewPairing = ({
-  channel,
-  person,
-  name,
-  code,
-  state,
-  role,
-  decidedBy,
-  createdAtMs,
-  held,
-}: Pairing & { held?: number }): z.output<typeof pairingSchema> => ({
-  channel,
-  person,
-  name,
-  state,
-  role,
-  code: state === 'pending' ? code : null,
-  decided_by: decidedBy ?? null,
-  held: held ?? 0,
-  created_at: new Date(createdAtMs).toISOString(),
 })

@@ -12,11 +12,11 @@ import {
   type reportSchema,
   sendHeartbeat,
 } from '../../../api/registry.ts'
+import { publicReason } from '../../../views/public-reason.ts'
 import type { HeartbeatReport } from '../../../workspaces/presence.ts'
 import { HEARTBEAT_SECONDS } from '../../../workspaces/registry.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import type { Workspace, WorkspaceLoad } from '../../../workspaces/workspace.ts'
-import { publicReason } from '../../public-reason.ts'
 import { CARD_PATH } from '../a2a/card-route.ts'
 import { requireOwnWorkspace, requireWorkspace } from '../server/reach.ts'
 import { serve } from './route.ts'

@@ -7,6 +7,7 @@ import type { z } from 'zod'
 import type { newWorkspaceSchema, workspaceChangeSchema, workspaceSchema } from '../../../api/workspaces.ts'
 import { MoleculeError } from '../../../errors.ts'
 import type { Json } from '../../../protocol/a2a.ts'
+import { publicReason } from '../../../views/public-reason.ts'
 import type { WorkspaceCard } from '../../../views/workspace-cards.ts'
 import { hideSecrets, holdsHidden } from '../../../workspaces/hide-secrets.ts'
 import { seesStatusText } from '../../../workspaces/may-talk.ts'
@@ -18,7 +19,6 @@ import {
   type WorkspaceChange,
   type WorkspaceLoad,
 } from '../../../workspaces/workspace.ts'
-import { publicReason } from '../../public-reason.ts'
 import { seesConfig } from '../server/reach.ts'
 
 /** The body of `POST /workspaces`. */
