@@ -7,8 +7,14 @@ const TOKEN_CHARACTERS_MAX = 500
 /** Of the id of a chat or of a person on the service. */
 export const PLACE_CHARACTERS_MAX = 100
 const LISTED_IDS_MAX = 500
+/** Settings of one channel. */
+const SETTINGS_MAX = 20
+/** A certificate or a key fits. */
+const SETTING_CHARACTERS_MAX = 10_000
 
 const ids = z.array(z.string().trim().min(1).max(PLACE_CHARACTERS_MAX)).max(LISTED_IDS_MAX).optional()
+
+const settingSchema = z.string().trim().min(1).max(SETTING_CHARACTERS_MAX)
 
 const newChannelSchema = z.strictObject({
   kind: z.string().min(1).max(40).meta({ names: 'channelKinds' }),
@@ -20,6 +26,11 @@ const newChannelSchema = z.strictObject({
   token: z.string().trim().min(1).max(TOKEN_CHARACTERS_MAX),
   workspace_id: shortTextSchema.optional(),
   api_url: z.url().max(URL_CHARACTERS_MAX).optional(),
+  settings: z
+    .record(z.string().regex(/^[a-z][a-z0-9_]{0,39}$/, 'must be 1 to 40 small letters, digits and _'), settingSchema)
+    .refine((settings) => Object.keys(settings).length <= SETTINGS_MAX, `must have at most ${SETTINGS_MAX} members`)
+    .default({})
+    .describe('What the kind needs besides the token; its secrets are never shown again.'),
   allowed_people: ids,
   allowed_places: ids,
   allowed_bots: ids,
@@ -36,6 +47,7 @@ const channelSchema = z.strictObject({
   allowed_people: z.array(z.string()),
   allowed_places: z.array(z.string()).nullable().describe('Null: all places are answered.'),
   allowed_bots: z.array(z.string()),
+  settings: z.record(z.string(), z.string()).describe('Settings of its kind that are no secrets.'),
   bindings: z.array(z.strictObject({ place: z.string(), workspace_id: z.string() })),
 })
 
@@ -66,8 +78,8 @@ export const listChannels = endpoint('GET /channels', {
   success: [200, 'The channels'],
   answer: z.strictObject({
     channels: z
-      .array(channelSchema.partial({ allowed_people: true, allowed_places: true, allowed_bots: true }))
-      .describe('A viewer does not see who is allowed.'),
+      .array(channelSchema.partial({ allowed_people: true, allowed_places: true, allowed_bots: true, settings: true }))
+      .describe('A viewer sees neither who is allowed nor the settings.'),
   }),
 })
 

@@ -214,7 +214,7 @@ const GATEWAY_VARIABLES: readonly { readonly name: string; readonly text: string
     name: 'PERMISSION',
     text: '`gateway`: what the agent may do without asking: ask (the default), allowed_tools or bypass',
   },
-  ...['DISCORD', 'TELEGRAM', 'LINE'].flatMap((service) => [
+  ...['DISCORD', 'TELEGRAM', 'SOCKET'].flatMap((service) => [
     { name: `${service}_ALLOWED_USERS`, text: '`gateway`: ids of people who need no pairing, comma-separated' },
     {
       name: `${service}_ALLOWED_CHANNELS`,

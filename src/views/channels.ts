@@ -1,6 +1,6 @@
 /**
  * The chat channels and the people who wrote to them, as the owners of the platform see them.
- * Invariant: the token of a channel is not read.
+ * Invariant: neither the token of a channel nor its other secrets are read.
  */
 import type { ApiAnswer } from '../api/api.ts'
 import type { ChannelSettings } from '../doors/chat/store/channels.ts'
@@ -21,12 +21,12 @@ export async function readChannel(store: ReadStore, name: string): Promise<Chann
   return channel
 }
 
-/** For a viewer: no lists of people, and no path in the problem. */
+/** For a viewer: no lists of people, no settings, and no path in the problem. */
 export async function readPublicChannels(store: ReadStore): Promise<ApiAnswer<'GET /channels'>['channels']> {
   return (await readChannels(store)).map(
-    ({ allowed_people: _people, allowed_places: _places, allowed_bots: _bots, problem, ...shown }) => ({
+    ({ allowed_people: _people, allowed_places: _places, allowed_bots: _bots, settings: _settings, ...shown }) => ({
       ...shown,
-      problem: problem === null ? null : publicReason(problem),
+      problem: shown.problem === null ? null : publicReason(shown.problem),
     }),
   )
 }
@@ -53,13 +53,14 @@ function* channels(): Transaction<ChannelAnswer[]> {
   const rows = yield* sql<ChannelRow>(CHANNELS)
   const bindings = yield* sql<BindingRow>(BINDINGS)
   return rows.map(({ account, settings, ...row }) => {
-    const { allowedPeople, allowedPlaces, allowedBots } = JSON.parse(settings) as ChannelSettings
+    const { allowedPeople, allowedPlaces, allowedBots, ofKind } = JSON.parse(settings) as ChannelSettings
     return {
       ...row,
       account: account === null ? null : (JSON.parse(account) as { name: string }).name,
       allowed_people: allowedPeople ?? [],
       allowed_places: allowedPlaces ?? null,
       allowed_bots: allowedBots ?? [],
+      settings: ofKind ?? {},
       bindings: bindings
         .filter(({ channel }) => channel === row.name)
         .map(({ place, workspace_id }) => ({ place, workspace_id })),

@@ -12,6 +12,8 @@ import type { Environment } from '../terminal/terminal.ts'
 export interface GatewayChannel {
   readonly kind: ChannelKind
   readonly token: string
+  /** By the names of the kind's settings; secrets too. */
+  readonly settings: Readonly<Record<string, string>>
   readonly apiUrl?: string
   readonly allowedPeople?: readonly string[]
   readonly allowedPlaces?: readonly string[]
@@ -125,6 +127,7 @@ function readChannels(kinds: readonly ChannelKind[], read: (name: string) => str
       {
         kind,
         token,
+        settings: readKindSettings(kind, read),
         apiUrl,
         allowedPeople: people,
         allowedPlaces: places,
@@ -137,4 +140,18 @@ function readChannels(kinds: readonly ChannelKind[], read: (name: string) => str
   const steps = first === undefined ? '' : `: ${first.tokenSteps.join(' ')}`
   const or = others.length === 0 ? '' : ` (or ${others.join(', ')})`
   throw new MoleculeError('bad_config', `the gateway needs the token of a bot in ${first?.tokenVariable}${or}${steps}`)
+}
+
+function readKindSettings(
+  { kind, settings = [] }: ChannelKind,
+  read: (name: string) => string | undefined,
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    settings.flatMap(({ name, variable, summary, isRequired }) => {
+      const value = read(variable)
+      if (value === undefined && isRequired)
+        throw new MoleculeError('bad_config', `the ${kind} bot also needs ${variable}: ${summary}`)
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
 }

@@ -79,8 +79,8 @@ async function checkBefore(settings: GatewaySettings, { env, err }: Terminal): P
   const folders = isBuiltin ? [] : await listAdapterFolders(adaptersDirOf(loadDataDir({ flags: {}, env })))
   // Adapters are loaded by the platform alone, after it has named those that have changed.
   const backend = folders.length > 0 ? undefined : registry.resolve(settings.backend)
-  for (const { kind, token, apiUrl } of settings.channels) {
-    const service = { token, apiUrl, clock: systemClock, log: silentLog }
+  for (const { kind, token, settings: ofKind, apiUrl } of settings.channels) {
+    const service = { token, settings: ofKind, apiUrl, clock: systemClock, log: silentLog }
     const { steps } = await kind.check(service, AbortSignal.timeout(CHECK_MS_MAX))
     for (const step of steps) err(`${step}\n`)
   }
@@ -184,10 +184,11 @@ const withoutNulls = (values: Readonly<Record<string, string | null>>): Record<s
   Object.fromEntries(Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== null))
 
 async function addChannel(platform: PlatformClient, channel: GatewayChannel, workspaceId: string): Promise<string> {
-  const { kind, token, apiUrl, allowedPeople, allowedPlaces } = channel
+  const { kind, token, settings, apiUrl, allowedPeople, allowedPlaces } = channel
   const body = {
     kind: kind.kind,
     token,
+    settings,
     workspace_id: workspaceId,
     replace: true,
     api_url: apiUrl,

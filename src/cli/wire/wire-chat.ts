@@ -2,17 +2,17 @@
 import { systemClock } from '../../clock.ts'
 import { type ChatDoor, createChatDoor } from '../../doors/chat/chat.ts'
 import type { ChatContext } from '../../doors/chat/chat-context.ts'
+import { checkChannel } from '../../doors/chat/check-channel.ts'
 import { createChannels } from '../../doors/chat/store/channels.ts'
 import { createChatLog } from '../../doors/chat/store/chat-log.ts'
 import { createPairings } from '../../doors/chat/store/pairings.ts'
 import type { ChatRoutesContext } from '../../doors/http/routes/route.ts'
-import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
 import type { LocalInbox } from '../../inbox/local/local-inbox.ts'
 import type { Reception } from '../../inbox/reception.ts'
 import type { MaskingLog } from '../../log.ts'
 import type { Store } from '../../store/store.ts'
-import { CHANNEL_KINDS, findChannelKind } from '../channel-kinds.ts'
+import { findChannelKind, requireChannelKind } from '../channel-kinds.ts'
 
 export interface WireChatOptions {
   readonly store: Store
@@ -35,12 +35,13 @@ export function wireChat(options: WireChatOptions): WiredChat {
   const { store, inbox, reception, workspaces, lifecycle, logs, log, host } = options
   const stored = createChannels(store)
   const pairings = createPairings(store)
-  /** Tokens of channels never reach the log. */
+  /** Tokens and other secrets of channels never reach the log. */
   const channels: typeof stored = {
     ...stored,
     async list() {
       const all = await stored.list()
-      for (const { token } of all) log.hide(token)
+      for (const { token, secrets = {} } of all)
+        for (const secret of [token, ...Object.values(secrets)]) log.hide(secret)
       return all
     },
   }
@@ -65,16 +66,9 @@ export function wireChat(options: WireChatOptions): WiredChat {
     channels,
     pairings,
     wake: chatDoor.wake,
-    hide: log.hide,
     endDeliveries: inbox.deliveries.endDoor,
-    async check(name, given, signal) {
-      const kind = await findChannelKind(name)
-      if (kind === undefined) {
-        const known = Object.keys(CHANNEL_KINDS).join(', ')
-        throw new MoleculeError('invalid_request', `there is no kind of channel "${name}"; the kinds are ${known}`)
-      }
-      return await kind.check({ ...given, clock: systemClock, log }, signal)
-    },
+    check: (given, signal) =>
+      checkChannel(given, { requireKind: requireChannelKind, hide: log.hide, clock: systemClock, log }, signal),
   }
   return { chatDoor, chat }
 }

@@ -18,15 +18,32 @@ export interface ChannelKind {
   readonly tokenVariable: string
   /** How a person gets a token, step by step, before there is one. One step is one line. */
   readonly tokenSteps: readonly string[]
+  /** What it needs besides the token. The platform refuses any other name, and a required one that is missing. */
+  readonly settings?: readonly ChannelSetting[]
   /** Asks the service about the token, without a connection that stays. */
   check(options: ChannelOptions, signal: AbortSignal): Promise<ChannelCheck>
   /** Makes the channel; nothing is dialled before `connect`. */
   open(options: ChannelOptions): Promise<Channel>
 }
 
+/** A further secret or setting of a kind. */
+export interface ChannelSetting {
+  /** In `settings` of `POST /channels` and in `ChannelOptions.settings`: small letters, digits and `_`. */
+  readonly name: string
+  /** The variable that holds it for `molecule gateway` and `molecule channel add`. */
+  readonly variable: string
+  /** What it is and where a person finds it, in one sentence. */
+  readonly summary: string
+  /** A secret is stored apart: no answer, log or argument of a process has it. */
+  readonly isSecret: boolean
+  readonly isRequired: boolean
+}
+
 export interface ChannelOptions {
   /** A secret: never in a log, an error or an argument of a process. */
   readonly token: string
+  /** By the names of `ChannelKind.settings`. Absent: the kind has none. The secrets among them are secret like the token. */
+  readonly settings?: Readonly<Record<string, string>>
   /** Another address of the service's API: a proxy of the owner, or a fake in tests. Default: the service's own. */
   readonly apiUrl?: string
   readonly clock: Clock

@@ -114,8 +114,8 @@ export function createChatDoor(options: ChatDoorOptions): ChatDoor {
 }
 
 /** Changes whenever the channel must be connected again. */
-const versionOf = ({ kind, token, settings, workspaceId, createdAtMs }: StoredChannel): string =>
-  JSON.stringify([kind, token, settings, workspaceId, createdAtMs])
+const versionOf = ({ kind, token, secrets, settings, workspaceId, createdAtMs }: StoredChannel): string =>
+  JSON.stringify([kind, token, secrets, settings, workspaceId, createdAtMs])
 
 /** Never rejects. */
 async function endLine({ stored, closing, done }: Line, { channels, log, holder }: ChatDoorOptions): Promise<void> {

@@ -47,8 +47,9 @@ export async function openSession(stored: StoredChannel, context: ChatContext, o
   const { clock, log, channels } = context
   const kind = await context.findKind(stored.kind)
   if (kind === undefined) throw new Error(`there is no kind of channel called ${stored.kind}`)
-  const { apiUrl } = stored.settings
-  const channel = await kind.open({ token: stored.token, apiUrl, clock, log })
+  const { apiUrl, ofKind } = stored.settings
+  const settings = { ...ofKind, ...stored.secrets }
+  const channel = await kind.open({ token: stored.token, settings, apiUrl, clock, log })
   const [stopping, closing] = [new AbortController(), new AbortController()]
   const release = onAbort(outer, () => stopping.abort())
   const ended = Promise.withResolvers<void>()

@@ -28,8 +28,15 @@ export function channelTests(opened: ChatStoreUnderTest): void {
   test('GW-12 a channel is stored whole and needs a workspace that exists; a replaced one keeps its age and no problem', async () => {
     const channels = createChannels(opened.store)
     const workspaceId = await opened.workspace()
-    const settings = { apiUrl: 'http://localhost', allowedPeople: ['1'], allowedPlaces: ['p'], allowedBots: ['b'] }
-    const full = { ...plain('whole'), account: { id: '7', name: 'bot' }, workspaceId, settings }
+    const lists = { allowedPeople: ['1'], allowedPlaces: ['p'], allowedBots: ['b'] }
+    const settings = { apiUrl: 'http://localhost', ...lists, ofKind: { region: 'eu' } }
+    const full = {
+      ...plain('whole'),
+      secrets: { app_token: 's' },
+      account: { id: '7', name: 'bot' },
+      workspaceId,
+      settings,
+    }
     await assert.rejects(channels.add({ ...full, workspaceId: 'ws_none' }), hasCode('not_found'))
     await channels.add(full)
     const { createdAtMs } = await channels.get('whole')

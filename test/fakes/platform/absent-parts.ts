@@ -43,9 +43,8 @@ export const noChannels: ChatRoutesContext = {
     dropHeld: async () => undefined,
     decide: rejectNotFound,
   },
-  check: rejectNotFound,
+  check: ({ kind }) => rejectNotFound(kind),
   wake: () => undefined,
-  hide: () => undefined,
   endDeliveries: async () => undefined,
 }
 

@@ -1,13 +1,13 @@
-/** `molecule channel`: add, list, remove, bind, unbind. The token of a bot is never an argument: other users could read it. */
+/** `molecule channel`: add, list, remove, bind, unbind. A secret of a bot is never an argument (`channel-secrets.ts`). */
 import type { ApiAnswer } from '../../../api/api.ts'
 import { listWorkspaces } from '../../../client/workspaces.ts'
-import { MoleculeError } from '../../../errors.ts'
 import { withoutControls } from '../../../printable.ts'
-import { CHANNEL_KINDS, findChannelKind } from '../../channel-kinds.ts'
+import { CHANNEL_KINDS, requireChannelKind } from '../../channel-kinds.ts'
 import type { CommandContext, DefineCommand } from '../../command-context.ts'
 import { resolveWorkspaceId } from '../../platform/platform-access.ts'
 import type { Column } from '../../terminal/output.ts'
 import { shellQuoted } from '../../terminal/own-command.ts'
+import { readBotToken, readKindSettings } from './channel-secrets.ts'
 
 interface AddFlags {
   readonly name?: string
@@ -22,7 +22,9 @@ interface AddFlags {
 export const define: DefineCommand = (command, openContext) => {
   command
     .command('add')
-    .description('connect a bot; asks for its token, or reads it from its variable or from stdin')
+    .description(
+      'connect a bot; asks for its token and settings, or reads them from their variables (the token also from stdin)',
+    )
     .argument('<kind>', Object.keys(CHANNEL_KINDS).join(', '))
     .option('--name <name>', 'a name for the channel (its kind)')
     .option('--workspace <workspace>', 'answers direct messages, and mentions where no workspace is bound')
@@ -72,16 +74,14 @@ export const define: DefineCommand = (command, openContext) => {
 }
 
 async function add(context: CommandContext, kindName: string, flags: AddFlags): Promise<void> {
-  const kind = await findChannelKind(kindName)
-  if (kind === undefined) {
-    const known = Object.keys(CHANNEL_KINDS).join(', ')
-    throw new MoleculeError('invalid_request', `there is no kind of channel "${kindName}"; the kinds are ${known}`)
-  }
+  const kind = await requireChannelKind(kindName)
   const { platform, show, command } = context
   const token = await readBotToken(context, kind)
+  const settings = await readKindSettings(context, kind)
   const { name, workspace, apiUrl, replace } = flags
   const workspaceId = workspace === undefined ? undefined : await resolveWorkspaceId(platform(), workspace)
-  const body = { kind: kind.kind, token, name, api_url: apiUrl, replace, workspace_id: workspaceId, ...lists(flags) }
+  const given = { kind: kind.kind, token, settings, name, api_url: apiUrl, replace, workspace_id: workspaceId }
+  const body = { ...given, ...lists(flags) }
   const channel = await platform().call('POST /channels', { body })
   const next = [
     ...channel.steps,
@@ -106,30 +106,6 @@ function lists({ allowPeople, allowPlaces, allowBots }: AddFlags) {
     ...(allowPlaces !== undefined && { allowed_places: split(allowPlaces) }),
     ...(allowBots !== undefined && { allowed_bots: split(allowBots) }),
   }
-}
-
-type TokenKind = Pick<NonNullable<Awaited<ReturnType<typeof findChannelKind>>>, 'kind' | 'tokenVariable' | 'tokenSteps'>
-
-/** From the variable, from hidden typing at a terminal, else from stdin. */
-async function readBotToken(
-  { terminal }: CommandContext,
-  { kind, tokenVariable, tokenSteps }: TokenKind,
-): Promise<string> {
-  const given = terminal.env[tokenVariable]?.trim()
-  if (given) return given
-  if (terminal.keyboard === undefined) {
-    const piped = (await terminal.readInput()).trim()
-    if (piped !== '') return piped
-    throw new MoleculeError(
-      'bad_config',
-      `${kind} needs the token of a bot: set ${tokenVariable}, or pipe the token into this command`,
-    )
-  }
-  for (const step of tokenSteps) terminal.err(`  ${step}\n`)
-  const { isCancel, password } = await import('@clack/prompts')
-  const typed = await password({ message: `The token of the ${kind} bot (it is not shown)` })
-  if (isCancel(typed) || typed.trim() === '') throw new MoleculeError('canceled', 'nothing was added')
-  return typed.trim()
 }
 
 async function list({ platform, show, table }: CommandContext): Promise<void> {

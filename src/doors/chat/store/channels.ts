@@ -1,6 +1,6 @@
 /**
  * Chat channels as they are stored: the bots with their tokens, and the workspaces that answer in their chats.
- * Invariant: a token leaves this file only towards the door that connects with it.
+ * Invariant: a token or another secret leaves this file only towards the door that connects with it.
  */
 import { MoleculeError } from '../../../errors.ts'
 import { type Row, type Statement, type Store, sql, statement, type Transaction } from '../../../store/store.ts'
@@ -15,12 +15,16 @@ export interface ChannelSettings {
   readonly allowedPlaces?: readonly string[]
   /** Bots that are answered; all other bots are ignored. */
   readonly allowedBots?: readonly string[]
+  /** Settings of its kind that are no secrets, by their names. */
+  readonly ofKind?: Readonly<Record<string, string>>
 }
 
 export interface NewChannel {
   readonly name: string
   readonly kind: string
   readonly token: string
+  /** Further secrets of its kind, by their names. */
+  readonly secrets?: Readonly<Record<string, string>>
   readonly account?: { readonly id: string; readonly name: string }
   /** Answers in direct chats, and where the bot is mentioned in a place without a binding. */
   readonly workspaceId?: string
@@ -119,10 +123,10 @@ const FOR_EVER_MS = 8_000_000_000_000_000
 export const holdChannels = (problem: string): Statement =>
   statement('update channels set holder = $1, holder_until = $2, problem = $3', [HELD_HOLDER, FOR_EVER_MS, problem])
 
-const COLUMNS = 'name, kind, token, account, workspace_id, settings, problem, created_at'
+const COLUMNS = 'name, kind, token, secrets, account, workspace_id, settings, problem, created_at'
 
 function* insertChannel(channel: NewChannel, replace: boolean): Transaction<void> {
-  const { name, kind, token, account, workspaceId, settings } = channel
+  const { name, kind, token, secrets, account, workspaceId, settings } = channel
   if (workspaceId !== undefined) yield* requireExisting(workspaceId)
   const rows = yield* sql<SameBotRow>('select name, kind, account, settings from channels')
   const isKnown = rows.some((row) => row.name === name)
@@ -144,12 +148,15 @@ function* insertChannel(channel: NewChannel, replace: boolean): Transaction<void
   if (!isKnown && rows.length >= CHANNELS_MAX)
     throw new MoleculeError('unsupported_operation', `there are ${CHANNELS_MAX} channels: remove some first`)
   yield* sql(
-    `insert into channels (name, kind, token, account, workspace_id, settings, created_at)
-     values ($1, $2, $3, $4, $5, $6, now_ms())
+    `insert into channels (name, kind, token, account, workspace_id, settings, secrets, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, now_ms())
      on conflict (name) do update set kind = excluded.kind, token = excluded.token, account = excluded.account,
-       workspace_id = excluded.workspace_id, settings = excluded.settings, problem = null,
+       secrets = excluded.secrets, workspace_id = excluded.workspace_id, settings = excluded.settings, problem = null,
        holder_until = case when channels.holder = '${HELD_HOLDER}' then 0 else channels.holder_until end`,
-    [name, kind, token, account ? JSON.stringify(account) : null, workspaceId ?? null, JSON.stringify(settings)],
+    [
+      ...[name, kind, token, account ? JSON.stringify(account) : null, workspaceId ?? null, JSON.stringify(settings)],
+      secrets === undefined || Object.keys(secrets).length === 0 ? null : JSON.stringify(secrets),
+    ],
   )
 }
 
@@ -266,11 +273,12 @@ function* claim(name: string, holder: string, holdMs: number): Transaction<boole
 }
 
 function toChannel(row: Row): StoredChannel {
-  const { account, workspace_id: workspaceId, problem } = row
+  const { account, workspace_id: workspaceId, problem, secrets } = row
   return {
     name: String(row['name']),
     kind: String(row['kind']),
     token: String(row['token']),
+    ...(typeof secrets === 'string' && { secrets: JSON.parse(secrets) }),
     ...(typeof account === 'string' && { account: JSON.parse(account) }),
     ...(typeof workspaceId === 'string' && { workspaceId }),
     ...(typeof problem === 'string' && { problem }),

@@ -8,7 +8,15 @@ import { createChannels } from '../../chat/store/channels.ts'
 import { createPairings } from '../../chat/store/pairings.ts'
 
 const LISTS = { allowed_people: ['1'], allowed_places: ['2'], allowed_bots: ['3'] }
-const TEAM = { kind: 'discord', name: 'team', token: ' secret ', workspace_id: WORKSPACE_ID, ...LISTS }
+const SETTINGS = { app_token: ' secret too ', region: 'eu' }
+const TEAM = {
+  kind: 'discord',
+  name: 'team',
+  token: ' secret ',
+  workspace_id: WORKSPACE_ID,
+  settings: SETTINGS,
+  ...LISTS,
+}
 const TEAM_VIEW = {
   name: 'team',
   kind: 'discord',
@@ -16,6 +24,7 @@ const TEAM_VIEW = {
   workspace_id: WORKSPACE_ID,
   problem: null,
   ...LISTS,
+  settings: { region: 'eu' },
   bindings: [],
 }
 const BARE_VIEW = {
@@ -27,6 +36,7 @@ const BARE_VIEW = {
   allowed_people: [],
   allowed_places: null,
   allowed_bots: [],
+  settings: {},
   bindings: [],
 }
 
@@ -44,28 +54,32 @@ async function openChat(t: TestContext) {
       ...noChannels,
       channels,
       pairings,
-      async check(kind, { token, apiUrl }) {
-        order.push(['check', kind, token, apiUrl, await isKnown()])
-        return { account: { id: `bot ${order.length}`, name: 'Bot' }, steps: ['Invite the bot'] }
+      async check(given) {
+        order.push(['check', given, await isKnown()])
+        const { app_token, ...plain } = given.settings ?? {}
+        const secrets: Record<string, string> = app_token === undefined ? {} : { app_token }
+        const account = { id: `bot ${order.length}`, name: 'Bot' }
+        return { account, steps: ['Invite the bot'], plain, secrets }
       },
       wake: () => void order.push(['wake']),
-      hide: (token) => void order.push(['hide', token]),
       endDeliveries: async (door) => void order.push(['endDeliveries', door]),
     },
   })
   return { call, channels, pairings, order }
 }
 
-test('GW-12 a channel is added once its token is checked, and the token is hidden first', async (t) => {
+test('GW-12 a channel is added once it is checked, and no answer has one of its secrets', async (t) => {
   const { call, channels, order } = await openChat(t)
   const apiUrl = 'https://proxy.test/'
   const { status, json, text } = await call('POST /channels', { body: { ...TEAM, api_url: apiUrl } })
   assert.deepEqual([status, json], [201, { ...TEAM_VIEW, steps: ['Invite the bot'] }])
   assert.doesNotMatch(text, /secret/)
-  assert.deepEqual(order, [['hide', 'secret'], ['check', 'discord', 'secret', apiUrl, 0], ['wake']])
-  const settings = { apiUrl, allowedPeople: ['1'], allowedPlaces: ['2'], allowedBots: ['3'] }
+  const given = { kind: 'discord', token: 'secret', settings: { app_token: 'secret too', region: 'eu' }, apiUrl }
+  assert.deepEqual(order, [['check', given, 0], ['wake']])
+  const settings = { apiUrl, allowedPeople: ['1'], allowedPlaces: ['2'], allowedBots: ['3'], ofKind: { region: 'eu' } }
   const { createdAtMs: _at, ...stored } = await channels.get('team')
-  const channel = { name: 'team', kind: 'discord', token: 'secret', account: { id: 'bot 2', name: 'Bot' } }
+  const secrets = { app_token: 'secret too' }
+  const channel = { name: 'team', kind: 'discord', token: 'secret', secrets, account: { id: 'bot 1', name: 'Bot' } }
   assert.deepEqual(stored, { ...channel, workspaceId: WORKSPACE_ID, settings })
 })
 
@@ -90,6 +104,9 @@ test('GW-12 each field of a channel has its limit: the longest passes, one more 
     ['allowed_places', 500, ids],
     ['allowed_bots', 500, ids],
     ['allowed_people', 100, (length) => ['p'.repeat(length)]],
+    ['settings', 20, (length) => Object.fromEntries(ids(length).map((_, index) => [`s${index}`, 'x']))],
+    ['settings', 10_000, (length) => ({ key: 'x'.repeat(length) })],
+    ['settings', 40, (length) => ({ ['k'.repeat(length)]: 'x' })],
   ]
   for (const [field, most, make] of limits) {
     assert.equal((await call('POST /channels', { body: { ...base, [field]: make(most) } })).status, 201, field)
@@ -97,11 +114,18 @@ test('GW-12 each field of a channel has its limit: the longest passes, one more 
     assert.equal(status, 400, field)
     assert.ok(json.error.message.includes(`"${field}`), json.error.message)
   }
-  for (const wrong of [{ kind: '' }, { token: ' ' }, { name: 'Upper' }, { name: '-a' }, { allowed_people: [' '] }])
+  for (const wrong of [
+    { kind: '' },
+    { token: ' ' },
+    { name: 'Upper' },
+    { name: '-a' },
+    { allowed_people: [' '] },
+    { settings: { a: ' ' } },
+  ])
     assert.equal((await call('POST /channels', { body: { ...base, ...wrong } })).status, 400, JSON.stringify(wrong))
 })
 
-test('GW-12 owners see the lists of a channel and its whole problem, a viewer neither lists nor paths', async (t) => {
+test('GW-12 owners see the lists of a channel and its whole problem, a viewer neither lists nor settings nor paths', async (t) => {
   const { call, channels } = await openChat(t)
   for (const body of [TEAM, { kind: 'socket', token: 'secret' }]) await call('POST /channels', { body })
   for (const place of ['p2', 'p1']) await channels.bind({ channel: 'team', place, workspaceId: WORKSPACE_ID })
@@ -109,7 +133,7 @@ test('GW-12 owners see the lists of a channel and its whole problem, a viewer ne
   const bindings = ['p1', 'p2'].map((place) => ({ place, workspace_id: WORKSPACE_ID }))
   const view = { ...TEAM_VIEW, bindings, problem: 'cannot read "/home/ana/cert.pem"' }
   assert.deepEqual((await call('GET /channels', { role: 'member' })).json.channels, [BARE_VIEW, view])
-  const { allowed_people: _people, allowed_places: _places, allowed_bots: _bots, ...shown } = view
+  const { allowed_people: _people, allowed_places: _places, allowed_bots: _bots, settings: _settings, ...shown } = view
   const [bare, team] = (await call('GET /channels', { role: 'viewer' })).json.channels
   assert.deepEqual(team, { ...shown, problem: 'cannot read "cert.pem"' })
   assert.deepEqual(Object.keys(bare).toSorted(), ['account', 'bindings', 'kind', 'name', 'problem', 'workspace_id'])

@@ -27,7 +27,7 @@ import type { Schedule, Schedules } from '../../../workspaces/schedules.ts'
 import type { Identity, Tokens } from '../../../workspaces/tokens.ts'
 import type { BriefedBridge, WorkspaceLifecycle, Workspaces } from '../../../workspaces/workspace.ts'
 import type { WorkspaceFiles } from '../../../workspaces/workspace-files.ts'
-import type { ChannelCheck, ChannelOptions } from '../../chat/channel.ts'
+import type { ChannelToCheck, CheckedChannel } from '../../chat/check-channel.ts'
 import type { Channels } from '../../chat/store/channels.ts'
 import type { Pairings } from '../../chat/store/pairings.ts'
 import type { AnswerMcp } from '../../mcp-calls.ts'
@@ -199,12 +199,13 @@ export interface WorkspaceRoutesContext {
 export interface ChatRoutesContext {
   readonly channels: Channels
   readonly pairings: Pairings
-  /** Asks the service about the token; throws `bad_config` with one sentence that says what to do. */
-  check(kind: string, options: Pick<ChannelOptions, 'token' | 'apiUrl'>, signal: AbortSignal): Promise<ChannelCheck>
+  /**
+   * Keeps the secrets out of the log and asks the service about the bot. Throws `invalid_request` for a kind or a setting
+   * that is unknown or missing, and `bad_config` with one sentence that says what to do.
+   */
+  check(channel: ChannelToCheck, signal: AbortSignal): Promise<CheckedChannel>
   /** A channel or a pairing changed. */
   wake(): void
-  /** Keeps a token out of the log. */
-  hide(token: string): void
   /** Open deliveries of a channel that is gone need no person. */
   endDeliveries(door: string): Promise<void>
 }

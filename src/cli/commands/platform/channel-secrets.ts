@@ -1,0 +1,63 @@
+/**
+ * The token and the settings of a new channel: from their variables, from typing at a terminal, the token also from stdin.
+ * Never from an argument: other users of the machine can read those.
+ */
+import type { ChannelKind, ChannelSetting } from '../../../doors/chat/channel.ts'
+import { MoleculeError } from '../../../errors.ts'
+import type { CommandContext } from '../../command-context.ts'
+
+export type AskedKind = Pick<ChannelKind, 'kind' | 'tokenVariable' | 'tokenSteps' | 'settings'>
+
+export async function readBotToken(
+  { terminal }: CommandContext,
+  { kind, tokenVariable, tokenSteps }: AskedKind,
+): Promise<string> {
+  const given = terminal.env[tokenVariable]?.trim()
+  if (given) return given
+  if (terminal.keyboard === undefined) {
+    const piped = (await terminal.readInput()).trim()
+    if (piped !== '') return piped
+    throw new MoleculeError(
+      'bad_config',
+      `${kind} needs the token of a bot: set ${tokenVariable}, or pipe the token into this command`,
+    )
+  }
+  for (const step of tokenSteps) terminal.err(`  ${step}\n`)
+  return await typedSecret(`The token of the ${kind} bot (it is not shown)`)
+}
+
+/** Without a terminal the platform names a required one that is missing. */
+export async function readKindSettings(
+  { terminal }: CommandContext,
+  { settings = [] }: AskedKind,
+): Promise<Record<string, string>> {
+  const read: Record<string, string> = {}
+  for (const setting of settings) {
+    const given = terminal.env[setting.variable]?.trim() || undefined
+    const value = given ?? (terminal.keyboard === undefined ? undefined : await typedSetting(setting))
+    if (value !== undefined) read[setting.name] = value
+  }
+  return read
+}
+
+async function typedSetting({ name, summary, isSecret, isRequired }: ChannelSetting): Promise<string | undefined> {
+  const end = isRequired ? '' : ' (optional)'
+  if (isSecret && isRequired) return await typedSecret(`${name}: ${summary} (it is not shown)`)
+  const { isCancel, password, text } = await import('@clack/prompts')
+  const typed = await (isSecret ? password : text)({ message: `${name}: ${summary}${end}` })
+  if (isCancel(typed)) throw nothingAdded()
+  // An empty line of @clack/prompts is undefined.
+  const value = (typed ?? '').trim()
+  if (value !== '') return value
+  if (isRequired) throw nothingAdded()
+  return undefined
+}
+
+async function typedSecret(message: string): Promise<string> {
+  const { isCancel, password } = await import('@clack/prompts')
+  const typed = await password({ message })
+  if (isCancel(typed) || (typed ?? '').trim() === '') throw nothingAdded()
+  return typed.trim()
+}
+
+const nothingAdded = () => new MoleculeError('canceled', 'nothing was added')
