@@ -81,6 +81,8 @@ export const layerTable = {
         'src/inbox/rows/status-message.ts',
         'src/inbox/rows/task-messages.ts',
         'src/inbox/rules/rule-pattern.ts',
+        // How many tokens there may be.
+        'src/workspaces/tokens.ts',
         'src/workspaces/workspace.ts',
       ],
       mayImportTypes: [

@@ -70,21 +70,8 @@ export interface RefusedSecret {
   readonly sinceMs: number
 }
 
-/** A token without its secret, for lists. */
-export interface TokenInfo {
-  readonly id: string
-  readonly kind: 'token' | 'session'
-  readonly name: string
-  readonly role: TokenRole
-  readonly workspaceId?: string
-  readonly conversationId?: string
-  readonly workspaces?: readonly string[]
-  readonly createdAtMs: number
-  readonly expiresAtMs?: number
-  readonly lastUsedAtMs?: number
-  /** The secret before the last rotation is valid until then. */
-  readonly oldUntilMs?: number
-}
+/** Programs that create tokens must revoke them. At the limit, `create` refuses a new one. */
+export const TOKENS_MAX = 10_000
 
 /** A login code works once within this time. */
 export const LOGIN_CODE_MS = 10 * 60_000
@@ -113,11 +100,12 @@ export interface Tokens {
   /** Why a secret that was valid once is refused now; undefined for any other text. For the holder of the secret. */
   whyRefused(secret: string): Promise<RefusedSecret | undefined>
   create(input: NewToken): Promise<IssuedToken>
-  list(): Promise<TokenInfo[]>
   /** Makes a new secret. The old secret, its streams and its waiting calls end after `overlapMs`. */
   rotate(id: string, overlapMs: number): Promise<IssuedToken>
   /** Throws `not_found` for an unknown id. With a workspace's own token, its conversation tokens are revoked too. */
   revoke(id: string): Promise<void>
+  /** Revokes the tokens of a workspace that is gone: its own, and those of its conversations. */
+  revokeAll(workspaceId: string): Promise<void>
   /** Revokes all conversation tokens that processes of the workspace's turns have got so far. */
   revokeConversations(workspaceId: string): Promise<void>
   /**

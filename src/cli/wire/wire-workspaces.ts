@@ -65,7 +65,7 @@ export interface LifecycleParts {
   readonly queues: WorkspaceQueues
   /** The next turn of the workspace gets a new backend. */
   readonly retireBackend: (workspaceId: string) => void
-  readonly tokens: Pick<Tokens, 'list' | 'revoke' | 'revokeConversations'>
+  readonly tokens: Pick<Tokens, 'revokeAll' | 'revokeConversations'>
 }
 
 const NONE = () => false
@@ -118,16 +118,10 @@ export function wireWorkspaces(options: WireWorkspacesOptions): WiredWorkspaces 
         clock,
         retireBackend,
         refreshLogin: logins.refresh,
-        revokeTokens: (workspaceId) => revokeTokens(tokens, workspaceId),
+        revokeTokens: tokens.revokeAll,
         revokeConversations: tokens.revokeConversations,
       }),
   }
-}
-
-async function revokeTokens(tokens: LifecycleParts['tokens'], workspaceId: string): Promise<void> {
-  const own = (await tokens.list()).filter((token) => token.workspaceId === workspaceId)
-  for (const { id } of own) await tokens.revoke(id)
-  await tokens.revokeConversations(workspaceId)
 }
 
 /** A new workspace shows at once that its agent is not logged in. */

@@ -10,14 +10,11 @@ import {
   type Identity,
   type NewToken,
   type RefusedSecret,
-  type TokenInfo,
+  TOKENS_MAX,
   type TokenRole,
 } from '../tokens.ts'
 import type { ConversationClaims } from './conversation-tokens.ts'
 import { endWorkOf, endWorkOfConversations } from './end-work.ts'
-
-/** Programs that create tokens must revoke them. At the limit, `insertToken` refuses a new one. */
-const TOKENS_MAX = 10_000
 
 export interface VerifiedToken {
   readonly identity: Identity
@@ -160,27 +157,10 @@ export function* insertToken(row: NewTokenRow): Transaction<void> {
   )
 }
 
-export function* listTokens(): Transaction<TokenInfo[]> {
-  const rows = yield* sql<TokenRow & { now: number }>(
-    `select t.*, now_ms() as now from tokens t where t.kind = 'token' or ${IS_VALID} order by t.id limit ${TOKENS_MAX}`,
-  )
-  return rows.map(toInfo)
-}
-
-function toInfo(row: TokenRow & { now: number }): TokenInfo {
-  return {
-    id: row.id,
-    kind: row.kind,
-    name: row.name,
-    role: row.role,
-    createdAtMs: row.created_at,
-    ...(row.workspace_id !== null && { workspaceId: row.workspace_id }),
-    ...(row.conversation_id !== null && { conversationId: row.conversation_id }),
-    ...(row.workspaces !== null && { workspaces: JSON.parse(row.workspaces) as string[] }),
-    ...(row.expires_at !== null && { expiresAtMs: row.expires_at }),
-    ...(row.last_used_at !== null && { lastUsedAtMs: row.last_used_at }),
-    ...(row.old_until !== null && row.old_until > row.now && { oldUntilMs: row.old_until }),
-  }
+/** The tokens that act as the workspace or as one of its conversations. */
+export function* findTokenIds(workspaceId: string): Transaction<string[]> {
+  const rows = yield* sql<{ id: string }>('select id from tokens where workspace_id = $1 order by id', [workspaceId])
+  return rows.map(({ id }) => id)
 }
 
 /** Browser log-ins are not rotated: the browser logs in again. */

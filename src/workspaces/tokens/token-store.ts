@@ -59,6 +59,15 @@ export function createTokens({ store, clock, adminToken, conversations, log = si
   const forgetConversations = (id: string) =>
     forget((identity) => identity.workspaceId === id && rows.isIssuedConversation(identity))
   const browserLogins = createBrowserLogins({ store, clock, log }, forgetToken)
+  const revoke = async (id: string) => {
+    const workspaceId = await store.write(() => rows.deleteToken(id))
+    forgetToken(id)
+    if (workspaceId !== undefined) forgetConversations(workspaceId)
+  }
+  const revokeConversations = async (workspaceId: string) => {
+    await store.write(() => rows.raiseTokenGeneration(workspaceId))
+    forgetConversations(workspaceId)
+  }
   return {
     ...browserLogins,
     async verify(secret) {
@@ -90,7 +99,6 @@ export function createTokens({ store, clock, adminToken, conversations, log = si
       await store.write(() => rows.insertToken({ ...input, id: token.id, kind: 'token', hash: hex(token.secret) }))
       return token
     },
-    list: () => store.read(rows.listTokens),
     async rotate(id, overlapMs) {
       const token = { id, secret: newSecret() }
       await store.write(() => rows.rotateToken({ id, hash: hex(token.secret), overlapMs }))
@@ -99,15 +107,12 @@ export function createTokens({ store, clock, adminToken, conversations, log = si
       await revocations.recheck(({ tokenId }) => tokenId === id)
       return token
     },
-    async revoke(id) {
-      const workspaceId = await store.write(() => rows.deleteToken(id))
-      forgetToken(id)
-      if (workspaceId !== undefined) forgetConversations(workspaceId)
+    revoke,
+    async revokeAll(workspaceId) {
+      for (const id of await store.read(() => rows.findTokenIds(workspaceId))) await revoke(id)
+      await revokeConversations(workspaceId)
     },
-    async revokeConversations(workspaceId) {
-      await store.write(() => rows.raiseTokenGeneration(workspaceId))
-      forgetConversations(workspaceId)
-    },
+    revokeConversations,
     // The admin token is valid while this process runs.
     onRevoked: (identity, callback) =>
       identity.tokenId === ADMIN_TOKEN_ID ? () => undefined : revocations.watch(identity, callback),

@@ -33,8 +33,6 @@ export function createFakeTokens({ workspaceId, secretOf }: FakeTokensOptions): 
       known.set(`made-${id}`, identify(id, input))
       return { id, secret: `made-${id}` }
     },
-    list: async () =>
-      [...known.values()].map(({ tokenId: id, name, role }) => ({ id, kind: 'token', name, role, createdAtMs: 0 })),
     async rotate(id) {
       const secret = `rotated-${++made}`
       known.set(secret, take(id))
@@ -43,6 +41,9 @@ export function createFakeTokens({ workspaceId, secretOf }: FakeTokensOptions): 
     async revoke(id) {
       take(id)
       for (const callback of watchers.get(id) ?? []) callback()
+    },
+    async revokeAll(id) {
+      for (const { workspaceId: own, tokenId } of known.values()) if (own === id) take(tokenId)
     },
     async revokeConversations(id) {
       for (const { role, workspaceId: own, tokenId } of known.values()) {

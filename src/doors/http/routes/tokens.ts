@@ -11,12 +11,12 @@ import {
   revokeConversationTokens,
   revokeToken,
   rotateToken,
-  type tokenViewSchema,
 } from '../../../api/tokens.ts'
 import { actionsOf } from '../../../api/who-may.ts'
 import { parseDuration } from '../../../duration.ts'
 import { MoleculeError } from '../../../errors.ts'
-import type { Identity, NewToken, TokenInfo } from '../../../workspaces/tokens.ts'
+import { readTokens } from '../../../views/tokens.ts'
+import type { NewToken } from '../../../workspaces/tokens.ts'
 import type { Workspaces } from '../../../workspaces/workspace.ts'
 import { requireWorkspace } from '../server/reach.ts'
 import { serve } from './route.ts'
@@ -24,7 +24,9 @@ import { serve } from './route.ts'
 const OVERLAP_MS = 10 * 60_000
 
 export const tokenRoutes = [
-  serve(readMe, ({ identity }) => viewMe(identity)),
+  serve(readMe, ({ identity: { tokenId, name, role, principal, workspaceId } }) => {
+    return { token_id: tokenId, name, role, principal, workspace_id: workspaceId, actions: actionsOf(role) }
+  }),
   serve(createToken, async ({ context, body }, { tokens, workspaces }) => {
     const input = toNewToken(body)
     await requireWorkspaces(workspaces, input)
@@ -32,7 +34,7 @@ export const tokenRoutes = [
     context.header('Location', `/tokens/${id}`)
     return { id, token: secret }
   }),
-  serve(listTokens, async (_call, { tokens }) => ({ tokens: (await tokens.list()).map(viewToken) })),
+  serve(listTokens, async (_call, { store }) => ({ tokens: await readTokens(store) })),
   serve(rotateToken, async ({ params, body: { overlap } }, { tokens }) => {
     const { id, secret } = await tokens.rotate(params.id, overlap === undefined ? OVERLAP_MS : toMs(overlap))
     return { id, token: secret }
@@ -46,23 +48,14 @@ export const tokenRoutes = [
   }),
 ]
 
-const viewMe = ({ tokenId, name, role, principal, workspaceId }: Identity): z.input<typeof readMe.answer> => ({
-  token_id: tokenId,
-  name,
-  role,
-  principal,
-  workspace_id: workspaceId,
-  actions: [...actionsOf(role)],
-})
-
 function toNewToken(body: z.output<typeof newTokenSchema>): NewToken {
   return {
     name: body.name,
     role: body.role,
-    ...(body.workspace_id !== undefined && { workspaceId: body.workspace_id }),
-    ...(body.conversation_id !== undefined && { conversationId: body.conversation_id }),
-    ...(body.workspaces !== undefined && { workspaces: body.workspaces }),
-    ...(body.expires_in !== undefined && { expiresInMs: toMs(body.expires_in) }),
+    workspaceId: body.workspace_id,
+    conversationId: body.conversation_id,
+    workspaces: body.workspaces,
+    expiresInMs: body.expires_in === undefined ? undefined : toMs(body.expires_in),
   }
 }
 
@@ -78,21 +71,3 @@ async function requireWorkspaces(workspaces: Workspaces, { workspaceId, workspac
 
 /** In whole milliseconds, like every stored time. */
 const toMs = (text: string): number => Math.round(parseDuration(text) ?? 0)
-
-export function viewToken(token: TokenInfo): z.input<typeof tokenViewSchema> {
-  return {
-    id: token.id,
-    kind: token.kind,
-    name: token.name,
-    role: token.role,
-    workspace_id: token.workspaceId,
-    conversation_id: token.conversationId,
-    workspaces: token.workspaces && [...token.workspaces],
-    created_at: new Date(token.createdAtMs).toISOString(),
-    expires_at: instant(token.expiresAtMs),
-    last_used_at: instant(token.lastUsedAtMs),
-    old_secret_until: token.oldUntilMs === undefined ? undefined : instant(token.oldUntilMs),
-  }
-}
-
-const instant = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString())

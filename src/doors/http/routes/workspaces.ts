@@ -18,7 +18,8 @@ import {
   type workspaceCheckSchema,
 } from '../../../api/workspaces.ts'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
-import type { TokenInfo, Tokens } from '../../../workspaces/tokens.ts'
+import { readTokensOf } from '../../../views/tokens.ts'
+import type { Tokens } from '../../../workspaces/tokens.ts'
 import {
   type BackendCheck,
   isExternal,
@@ -28,7 +29,6 @@ import {
 } from '../../../workspaces/workspace.ts'
 import { listReachable, requireWorkspace } from '../server/reach.ts'
 import { serve } from './route.ts'
-import { viewToken } from './tokens.ts'
 import { toNewWorkspace, toWorkspaceChange, viewWorkspace, viewWorkspaceFor } from './workspace-view.ts'
 
 export const workspaceRoutes = [
@@ -60,12 +60,12 @@ export const workspaceRoutes = [
     if (query.dry_run) return viewCheck(await lifecycle.checkChange(id, change))
     return viewWorkspace(await lifecycle.change(id, change))
   }),
-  serve(createConnectCommand, async ({ context, params }, { workspaces, tokens, addresses }) => {
+  serve(createConnectCommand, async ({ context, params }, { workspaces, tokens, addresses, store }) => {
     const workspace = await requireWorkspace(workspaces, params.id)
     if (!isExternal(workspace)) throw notExternal(workspace)
-    const earlier = (await tokens.list()).filter((token) => isBridgeToken(token, workspace.id))
+    const earlier = await readTokensOf(store, workspace.id)
     const access = await createBridgeAccess(workspace, tokens, addresses.baseUrl(context.env.incoming))
-    return { ...access, earlier_tokens: earlier.map(viewToken) }
+    return { ...access, earlier_tokens: earlier }
   }),
   serve(deleteWorkspace, async ({ params, query: { confirm, cascade } }, { workspaces, lifecycle }) => {
     const workspace = await requireWorkspace(workspaces, params.id)
@@ -107,10 +107,6 @@ async function stopAll(workspaces: Workspaces, lifecycle: WorkspaceLifecycle): P
 export function viewCheck({ warnings = [], limits, ...check }: BackendCheck): z.output<typeof workspaceCheckSchema> {
   return { ...check, limits: limits && [...limits], warnings: [...warnings] }
 }
-
-/** A token with which a bridge or a program acts as the workspace; not those of the processes of its turns. */
-const isBridgeToken = ({ role, workspaceId }: TokenInfo, id: string): boolean =>
-  role === 'workspace' && workspaceId === id
 
 function notExternal({ name, runtime }: Workspace): MoleculeError {
   const reason = `the platform itself runs ${JSON.stringify(name)} (runtime ${runtime})`
