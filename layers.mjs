@@ -73,6 +73,7 @@ export const layerTable = {
         'src/inbox/read/log-wire.ts',
         'src/inbox/read/partial-artifacts.ts',
         'src/inbox/read/principals.ts',
+        'src/inbox/read/task-list.ts',
         'src/inbox/read/task-messages.ts',
         'src/inbox/read/why-waiting.ts',
         'src/inbox/rows/ask.ts',
@@ -89,8 +90,9 @@ export const layerTable = {
         'src/api/api.ts',
         'src/inbox/owners.ts',
         'src/inbox/worker.ts',
-        // What the JSON column of a channel holds.
+        // What the JSON columns of a channel and of a schedule hold.
         'src/doors/chat/store/channels.ts',
+        'src/workspaces/schedules.ts',
       ],
     },
     'src/backends': {

@@ -7,7 +7,6 @@
 import { MoleculeError } from '../errors.ts'
 import { ulid } from '../ids.ts'
 import { endPushesOfTasks } from '../inbox/push-ends.ts'
-import { withinPage } from '../store/page-budget.ts'
 import { type Row, type Statement, type Store, sql, statement, type Transaction } from '../store/store.ts'
 import { requireExisting } from './existing-workspace.ts'
 import { ADMIN_TOKEN_ID } from './tokens.ts'
@@ -52,25 +51,11 @@ export type ScheduleChange = Partial<Omit<ScheduleDraft, 'workspaceId' | 'webhoo
   readonly paused?: boolean
 }
 
-export interface ScheduleQuery {
-  readonly workspaceId?: string | undefined
-  /** The id of the last schedule of the page before. */
-  readonly after?: string | undefined
-}
-
-export interface SchedulePage {
-  readonly schedules: readonly Schedule[]
-  /** The `after` of the next page; absent on the last one. */
-  readonly next?: string
-}
-
 export interface Schedules {
   /** Throws `invalid_request` for a pattern or a time zone that is not one. */
   create(draft: ScheduleDraft): Promise<Schedule>
   /** Throws `not_found`. */
   get(id: string): Promise<Schedule>
-  /** A page, oldest first; of one workspace or of all. It ends at 30 schedules or at 1 MiB of text. */
-  list(query?: ScheduleQuery): Promise<SchedulePage>
   /** A resumed schedule is the work of `tokenId` from now on. */
   change(id: string, change: ScheduleChange, tokenId?: string): Promise<Schedule>
   /** False if there is none. */
@@ -92,8 +77,6 @@ export const SCHEDULE_PUSH_ID = 'schedule'
 /** At the limit, `create` refuses a new one. */
 export const SCHEDULES_MAX = 1000
 const DUE_AT_ONCE = 100
-/** Of a page. A reader shows the last answer of each, so a page of a thousand would read a thousand answers. */
-const LISTED_AT_ONCE = 30
 
 export function createSchedules({ store, nowMs }: { readonly store: Store; readonly nowMs: () => number }): Schedules {
   return {
@@ -102,7 +85,6 @@ export function createSchedules({ store, nowMs }: { readonly store: Store; reado
       return store.write(() => insertSchedule(`sch_${ulid()}`, draft, nextAtMs))
     },
     get: (id) => store.read(() => requireSchedule(id)),
-    list: (query = {}) => store.read(() => listSchedules(query)),
     async change(id, change, tokenId) {
       const known = await store.read(() => requireSchedule(id))
       const changed = { ...known, ...change }
@@ -233,27 +215,6 @@ function* requireSchedule(id: string): Transaction<Schedule> {
   const [row] = yield* sql(`select ${COLUMNS} from schedules where id = $1`, [id])
   if (row === undefined) throw new MoleculeError('not_found', `there is no schedule ${id}`)
   return toSchedule(row)
-}
-
-/** The keys of a page. */
-const keysOf = (condition: string): string =>
-  `select id, octet_length(text) as bytes from schedules where id > $1 ${condition} order by id limit ${LISTED_AT_ONCE}`
-
-const pageOf = (condition: string): string =>
-  `select ${COLUMNS} from schedules where id in (select k.id from (${withinPage(keysOf(condition), 'p.id')}) k) order by id`
-
-const [PAGE, PAGE_OF_WORKSPACE] = [pageOf(''), pageOf('and workspace_id = $2')]
-
-function* listSchedules({ workspaceId, after = '' }: ScheduleQuery): Transaction<SchedulePage> {
-  const rows =
-    workspaceId === undefined ? yield* sql(PAGE, [after]) : yield* sql(PAGE_OF_WORKSPACE, [after, workspaceId])
-  const schedules = rows.map(toSchedule)
-  const last = schedules.at(-1)?.id
-  if (last === undefined) return { schedules }
-  const [more] = yield* sql("select id from schedules where id > $1 and ($2 = '' or workspace_id = $2) limit 1", [
-    ...[last, workspaceId ?? ''],
-  ])
-  return more === undefined ? { schedules } : { schedules, next: last }
 }
 
 interface ScheduleUpdate {

@@ -47,7 +47,7 @@ export function* listTasks(query: TaskQuery): Transaction<TaskPage> {
 }
 
 /** A damaged reply fails its own task alone: the list shows that task without artifacts, and why. */
-function* readListedTask(id: string, view: TaskView): Transaction<Task | undefined> {
+export function* readListedTask(id: string, view: TaskView): Transaction<Task | undefined> {
   try {
     return yield* readTask(id, view)
   } catch (error) {

@@ -15,6 +15,7 @@ import {
   type Identity,
   LOGIN_CODE_MS,
   type NewToken,
+  type RefusedSecret,
   SECRET_BYTES,
   SECRET_PREFIX,
   type Tokens,
@@ -86,13 +87,7 @@ export function createTokens({ store, clock, adminToken, conversations, log = si
       if (identity !== undefined && !rows.isIssuedConversation(identity)) touch(identity.tokenId)
       return identity
     },
-    async whyRefused(secret) {
-      if (secret.length > SECRET_CHARACTERS_MAX || !secret.startsWith(SECRET_PREFIX)) return undefined
-      const claims = conversations?.read(secret)
-      if (claims === undefined) return await store.read(() => rows.findRefused(hash(secret)))
-      const sinceMs = clock.nowMs() - claims.expiresAtMs
-      return sinceMs >= 0 ? { reason: 'expired', sinceMs } : undefined
-    },
+    whyRefused: (secret) => whyRefused(secret, { store, clock, conversations }),
     async create(input) {
       requireRoleFields(input)
       const token = { id: ulid(), secret: newSecret() }
@@ -117,6 +112,18 @@ export function createTokens({ store, clock, adminToken, conversations, log = si
     onRevoked: (identity, callback) =>
       identity.tokenId === ADMIN_TOKEN_ID ? () => undefined : revocations.watch(identity, callback),
   }
+}
+
+/** Why a secret that was valid once is refused now. */
+async function whyRefused(
+  secret: string,
+  { store, clock, conversations }: Pick<TokenStoreOptions, 'store' | 'clock' | 'conversations'>,
+): Promise<RefusedSecret | undefined> {
+  if (secret.length > SECRET_CHARACTERS_MAX || !secret.startsWith(SECRET_PREFIX)) return undefined
+  const claims = conversations?.read(secret)
+  if (claims === undefined) return await store.read(() => rows.findRefused(hash(secret)))
+  const sinceMs = clock.nowMs() - claims.expiresAtMs
+  return sinceMs >= 0 ? { reason: 'expired', sinceMs } : undefined
 }
 
 /** The `secretId` of those identities whose secret is still valid. */

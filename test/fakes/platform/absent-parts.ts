@@ -56,7 +56,6 @@ export const noDeadLetters: DeadLetters = {
 export const noSchedules: Schedules = {
   create: ({ workspaceId }) => rejectNotFound(workspaceId),
   get: rejectNotFound,
-  list: async () => ({ schedules: [] }),
   change: rejectNotFound,
   remove: async () => false,
   due: async () => ({ due: [], nextAtMs: undefined }),

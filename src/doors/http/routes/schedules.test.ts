@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict'
-import test from 'node:test'
+import test, { type TestContext } from 'node:test'
 import { createFakePushContext, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
 import { openRoutes, recordPart } from '../../../../test/harness/clients/route-calls.ts'
+import { openTestStore } from '../../../../test/harness/stores/sqlite-store.ts'
 import { MoleculeError } from '../../../errors.ts'
-import type { Reception } from '../../../inbox/reception.ts'
-import type { Task } from '../../../protocol/a2a.ts'
+import { writeReply } from '../../../protocol/stored-reply.ts'
+import type { Value } from '../../../store/store.ts'
 import type { Schedule, Schedules } from '../../../workspaces/schedules.ts'
+import type { TokenRole } from '../../../workspaces/tokens.ts'
+import type { HttpDoorOptions } from '../http.ts'
 
 const SCHEDULE: Schedule = {
   id: 'sch_1',
@@ -35,6 +38,28 @@ const VIEW = {
   note: null,
   last: null,
 }
+const ROW = {
+  id: 'sch_1',
+  workspace_id: WORKSPACE_ID,
+  name: 'report',
+  cron: '0 9 * * *',
+  time_zone: 'UTC',
+  text: 'Report',
+  missed: 'skip',
+  next_at: 1_700_000_000_000,
+}
+
+/** Routes on a store with the schedule, changed by `more`. */
+async function openSchedules(
+  t: TestContext,
+  options: Partial<HttpDoorOptions>,
+  more: Readonly<Record<string, Value>> = {},
+) {
+  const { store, insert } = openTestStore(t)
+  await insert('schedules', { ...ROW, ...more })
+  return { insert, call: await openRoutes(t, { ...options, store }) }
+}
+
 const PATH = `/workspaces/${WORKSPACE_ID}/schedules`
 
 /** A clock door that counts how often it was woken. */
@@ -51,7 +76,7 @@ function createClockDoor() {
 test('SC-1 a schedule is made with defaults for all that is not given, and the clock learns of it', async (t) => {
   const schedules = recordPart<Schedules>({ create: SCHEDULE })
   const { clockDoor, woken } = createClockDoor()
-  const call = await openRoutes(t, { schedules: schedules.part, clockDoor })
+  const { call } = await openSchedules(t, { schedules: schedules.part, clockDoor })
   const made = await call(`POST ${PATH}`, { body: { cron: ' 0 9 * * * ', text: ' Report\nall ' } })
   assert.deepEqual([made.status, made.json], [201, VIEW])
   const defaults = { timeZone: 'UTC', missed: 'skip', sameConversation: false, webhook: undefined }
@@ -73,12 +98,12 @@ test('SC-1 a schedule is made with defaults for all that is not given, and the c
 
 test('SC-1 a schedule with every field is stored as given; its webhook is checked and gets a secret', async (t) => {
   const url = 'https://hook.test/'
-  const stored = { ...SCHEDULE, webhook: { url, signingSecret: 's' }, team: 'shop', note: 'the last run works' }
-  const schedules = recordPart<Schedules>({ create: stored })
+  const stored = { webhook: JSON.stringify({ url, signingSecret: 's' }), team: 'shop', note: 'the last run works' }
+  const schedules = recordPart<Schedules>({ create: SCHEDULE })
   const checked: string[] = []
   const push = { ...createFakePushContext(), check: async (given: string) => void checked.push(given) }
   const { clockDoor } = createClockDoor()
-  const call = await openRoutes(t, { schedules: schedules.part, push, clockDoor })
+  const { call } = await openSchedules(t, { schedules: schedules.part, push, clockDoor }, stored)
   const settings = { name: 'n', time_zone: 'Europe/Berlin', missed: 'once', same_conversation: true, team: 'shop' }
   const { json } = await call(`POST ${PATH}`, { body: { cron: '* * * * *', text: 'x', webhook: url, ...settings } })
   assert.deepEqual(checked, [url])
@@ -89,7 +114,10 @@ test('SC-1 a schedule with every field is stored as given; its webhook is checke
   assert.equal(webhook?.url, url)
   const { webhook_secret: secret, ...view } = json
   assert.equal(secret, webhook.signingSecret)
-  assert.deepEqual(view, { ...VIEW, webhook: url, team: 'shop', note: 'the last run works' })
+  const shown = { ...VIEW, webhook: url, team: 'shop', note: 'the last run works' }
+  assert.deepEqual(view, shown)
+  const listed = async (role: TokenRole) => (await call('GET /schedules', { role })).json.schedules
+  assert.deepEqual([await listed('member'), await listed('viewer')], [[shown], [{ ...shown, webhook: null }]])
   const refusing = { ...push, check: async () => Promise.reject(new MoleculeError('forbidden', 'not this URL')) }
   const refused = await openRoutes(t, { schedules: schedules.part, push: refusing, clockDoor })
   assert.equal((await refused(`POST ${PATH}`, { body: { cron: '* * * * *', text: 'x', webhook: url } })).status, 403)
@@ -98,7 +126,7 @@ test('SC-1 a schedule with every field is stored as given; its webhook is checke
 
 test('SC-1 each text of a schedule has its limit: the longest passes, one more is refused by name', async (t) => {
   const schedules = recordPart<Schedules>({ create: SCHEDULE })
-  const call = await openRoutes(t, { schedules: schedules.part, push: createFakePushContext() })
+  const { call } = await openSchedules(t, { schedules: schedules.part, push: createFakePushContext() })
   const base = { cron: '* * * * *', text: 'x' }
   const webhook = (length: number) => `https://hook.test/${'x'.repeat(length - 18)}`
   const limits: [string, number, (length: number) => string][] = [
@@ -120,9 +148,9 @@ test('SC-1 each text of a schedule has its limit: the longest passes, one more i
 })
 
 test('SC-1 a change names only its fields; a paused schedule shows no next time', async (t) => {
-  const schedules = recordPart<Schedules>({ change: { ...SCHEDULE, paused: true } })
+  const schedules = recordPart<Schedules>({ change: SCHEDULE })
   const { clockDoor, woken } = createClockDoor()
-  const call = await openRoutes(t, { schedules: schedules.part, clockDoor })
+  const { call } = await openSchedules(t, { schedules: schedules.part, clockDoor }, { paused: 1 })
   const { status, json } = await call('PATCH /schedules/sch_1', { body: { paused: true, time_zone: 'UTC' } })
   assert.deepEqual([status, json], [200, { ...VIEW, paused: true, next_at: null }])
   const all = { name: 'n', cron: '1 * * * *', time_zone: 'UTC', text: 'y', missed: 'once', same_conversation: true }
@@ -136,47 +164,36 @@ test('SC-1 a change names only its fields; a paused schedule shows no next time'
 })
 
 test('SC-1 the list shows the last run of each schedule, with the beginning of its answer', async (t) => {
-  const last = { lastAtMs: 1_700_000_001_000, lastTaskId: 't_1' }
-  const { nextAtMs: _, ...ended } = SCHEDULE
-  const schedules = recordPart<Schedules>({ list: { schedules: [{ ...SCHEDULE, ...last }, ended], next: 'sch_2' } })
+  const { call, insert } = await openSchedules(t, {}, { last_at: 1_700_000_001_000, last_task_id: 't_1' })
+  await insert('schedules', { ...ROW, id: 'sch_2', next_at: null })
+  await insert('schedules', { ...ROW, id: 'sch_3', workspace_id: 'ws_other' })
   const long = 'x'.repeat(198)
-  const task: Task = {
-    id: 't_1',
-    contextId: 'c',
-    status: { state: 'TASK_STATE_COMPLETED' },
-    artifacts: [{ artifactId: 'a', parts: [{ text: 'a' }, { raw: 'AA==' }, { text: 'b' }, { text: `${long}cut` }] }],
-  }
-  const reception = recordPart<Reception>({ task })
-  const call = await openRoutes(t, { schedules: schedules.part, reception: reception.part })
-  const { json } = await call(`GET /schedules?workspace=${WORKSPACE_ID}`, { role: 'viewer' })
-  const shown = { at: '2023-11-14T22:13:21.000Z', task_id: 't_1', state: 'TASK_STATE_COMPLETED', text: `ab${long}` }
-  assert.deepEqual(json, {
-    schedules: [
-      { ...VIEW, last: shown },
-      { ...VIEW, next_at: null },
-    ],
-    next: 'sch_2',
+  const reply = writeReply({
+    parts: [{ text: 'a' }, { raw: 'AA==' }, { text: 'b' }, { text: `${long}cut` }],
+    artifacts: [],
   })
-  assert.deepEqual(schedules.take(), [['list', { workspaceId: WORKSPACE_ID, after: undefined }]])
-  assert.deepEqual(reception.take(), [['task', 't_1', { historyLength: 0, replyBytesMax: 32 * 1024 }]])
-  await call('GET /schedules?after=sch_2')
-  assert.deepEqual(schedules.take(), [['list', { workspaceId: undefined, after: 'sch_2' }]])
+  await insert('tasks', { id: 't_1', workspace_id: WORKSPACE_ID, state: 'TASK_STATE_COMPLETED' })
+  await insert('messages', { task_id: 't_1', workspace_id: WORKSPACE_ID, state: 'done', reply })
+  const shown = { at: '2023-11-14T22:13:21.000Z', task_id: 't_1', state: 'TASK_STATE_COMPLETED', text: `ab${long}` }
+  const second = { ...VIEW, id: 'sch_2', next_at: null }
+  const all = [{ ...VIEW, last: shown }, second]
+  assert.deepEqual((await call(`GET /schedules?workspace=${WORKSPACE_ID}`, { role: 'viewer' })).json, {
+    schedules: all,
+  })
+  assert.deepEqual((await call(`GET /schedules?workspace=${WORKSPACE_ID}&after=sch_1`)).json, { schedules: [second] })
+  assert.equal((await call('GET /schedules?after=sch_1')).json.schedules.length, 2)
 })
 
-test('SC-1 the last run shows why it failed, and that its task is no longer kept', async (t) => {
-  const schedules = recordPart<Schedules>({ list: { schedules: [{ ...SCHEDULE, lastTaskId: 't_1' }] } })
-  const message = { messageId: 'm', role: 'ROLE_AGENT', parts: [{ text: 'the program is missing' }] } as const
-  const failed: Task = { id: 't_1', contextId: 'c', status: { state: 'TASK_STATE_FAILED', message } }
-  const lastOf = async (task: Task | undefined) => {
-    const call = await openRoutes(t, {
-      schedules: schedules.part,
-      reception: recordPart<Reception>({ task }).part,
-    })
-    return (await call('GET /schedules')).json.schedules[0].last
-  }
-  const shown = { at: null, task_id: 't_1', state: 'TASK_STATE_FAILED', text: 'the program is missing' }
-  assert.deepEqual(await lastOf(failed), shown)
-  assert.deepEqual(await lastOf(undefined), { at: null, task_id: 't_1', state: null, text: '' })
+test('SC-1 the last run shows why it failed, and that its task or its answer is no longer whole', async (t) => {
+  const { call, insert } = await openSchedules(t, {}, { last_task_id: 't_1' })
+  const lastOf = async () => (await call('GET /schedules')).json.schedules[0].last
+  assert.deepEqual(await lastOf(), { at: null, task_id: 't_1', state: null, text: '' })
+  const status = JSON.stringify({ parts: [{ text: 'the program is missing' }] })
+  await insert('tasks', { id: 't_1', workspace_id: WORKSPACE_ID, state: 'TASK_STATE_FAILED', status_message: status })
+  const failed = { at: null, task_id: 't_1', state: 'TASK_STATE_FAILED', text: 'the program is missing' }
+  assert.deepEqual(await lastOf(), failed)
+  await insert('messages', { task_id: 't_1', workspace_id: WORKSPACE_ID, state: 'dead', reply: '1:00000000:{}' })
+  assert.deepEqual(await lastOf(), failed)
 })
 
 test('SC-1 a schedule is run now and deleted by its id', async (t) => {
