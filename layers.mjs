@@ -82,6 +82,7 @@ export const layerTable = {
         'src/inbox/rows/status-message.ts',
         'src/inbox/rows/task-messages.ts',
         'src/inbox/rules/rule-pattern.ts',
+        'src/workspaces/memory/find-memories.ts',
         // How many tokens there may be.
         'src/workspaces/tokens.ts',
         'src/workspaces/workspace.ts',

@@ -44,8 +44,8 @@ async function measure(name: string, store: Store): Promise<boolean> {
       ),
     )
   const contenders = {
-    large: () => memories.search('workspace:large', sentence(3), 10),
-    small: () => memories.search('workspace:7', sentence(3), 10),
+    large: () => memories.search({ namespace: 'workspace:large', query: sentence(3), limit: 10 }),
+    small: () => memories.search({ namespace: 'workspace:7', query: sentence(3), limit: 10 }),
     like: () => like(sentence(3)),
   }
   await alternate({ rounds: 5, contenders })

@@ -8,7 +8,7 @@ export const NAMESPACE_CHARACTERS_MAX = 100
 
 const kindSchema = z.enum(['memory', 'summary'])
 
-export const memorySchema = z.strictObject({
+const memorySchema = z.strictObject({
   id: z.string(),
   namespace: z.string().describe('In full: "workspace:<id>" or "team:<id>".'),
   kind: kindSchema,

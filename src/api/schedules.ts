@@ -30,7 +30,7 @@ export const newScheduleSchema = z.strictObject({
   team: shortTextSchema.optional(),
 })
 
-export const scheduleSchema = z.strictObject({
+const scheduleSchema = z.strictObject({
   id: z.string(),
   workspace_id: z.string(),
   name: z.string(),

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
 import { type Store, sql } from '../../src/store/store.ts'
-import { createMemories, type Memories, type MemoryKind } from '../../src/workspaces/memories.ts'
+import { readMemories, readMemory, searchMemories } from '../../src/views/memories.ts'
+import { createMemories, type Memories, type Memory, type MemoryKind } from '../../src/workspaces/memories.ts'
 import type { StoreUnderTest } from './store-contract.ts'
 
 export function memoryContract({ name, open }: StoreUnderTest): void {
@@ -22,12 +23,12 @@ export function memoryContract({ name, open }: StoreUnderTest): void {
     })
     after(() => dispose())
 
-    const commit = (namespace: string, text: string, kind: MemoryKind = 'memory') =>
-      memories.commit({ namespace, text, kind, writtenBy: 'ws_1' })
+    const commit = async (namespace: string, text: string, kind: MemoryKind = 'memory') =>
+      readMemory(store, namespace, await memories.commit({ namespace, text, kind, writtenBy: 'ws_1' }))
     const search = async (namespace: string, query: string, limit = 10) =>
-      (await memories.search(namespace, query, limit)).map(({ text }) => text)
+      (await searchMemories(store, { namespace, query, limit })).map(({ text }) => text)
     const texts = async (namespace: string, limit = 100) =>
-      (await memories.list(namespace, { limit })).memories.map(({ text }) => text)
+      (await readMemories(store, { namespace, limit })).memories.map(({ text }) => text)
     const countWordRows = () =>
       store.read(function* () {
         const [row] = yield* sql<{ rows: number }>('select count(*) as rows from memory_words')
@@ -50,6 +51,19 @@ export function memoryContract({ name, open }: StoreUnderTest): void {
       )
       assert.deepEqual(await search('n1', 'nothing like it'), ['The deployment server is called Zürich.'].slice(1))
       assert.deepEqual(await search('n1', '?! --'), [])
+    })
+
+    test('TW-7 a brief gets the best matches and the newest, with their writers', async () => {
+      for (const text of ['red one', 'two', 'red red']) await commit('brief', text)
+      const shown = (found: readonly Memory[]) => found.map(({ text, writtenBy }) => [text, writtenBy])
+      const best = await memories.search({ namespace: 'brief', query: 'red', limit: 2 })
+      assert.deepEqual(shown(best), [
+        ['red red', 'ws_1'],
+        ['red one', 'ws_1'],
+      ])
+      const [newest] = await memories.newest('brief', 1)
+      assert.deepEqual(newest, best[0])
+      assert.equal((await memories.newest('brief', 9)).length, 3)
     })
 
     test('TW-7 a namespace takes 100,000 memories, then it is full until some are forgotten', async () => {
@@ -95,8 +109,8 @@ export function memoryContract({ name, open }: StoreUnderTest): void {
 
     test('TW-7 a summary expires after 30 days, and then its words are deleted too', async () => {
       const rows = await countWordRows()
-      const { id, createdAtMs, expiresAtMs } = await commit('n6', 'summary of the week', 'summary')
-      assert.equal((expiresAtMs ?? 0) - createdAtMs, 30 * 24 * 3600_000)
+      const { id, created_at, expires_at } = await commit('n6', 'summary of the week', 'summary')
+      assert.equal(Date.parse(expires_at ?? '') - Date.parse(created_at), 30 * 24 * 3600_000)
       assert.equal(await memories.prune(), 0)
       await store.write(function* () {
         yield* sql('update memories set expires_at = now_ms() - 1 where id = $1', [id])
@@ -108,13 +122,13 @@ export function memoryContract({ name, open }: StoreUnderTest): void {
 
     test('TW-7 the list is paged, newest first', async () => {
       for (const text of ['one', 'two', 'three']) await commit('n7', text)
-      const page = await memories.list('n7', { limit: 2 })
+      const page = await readMemories(store, { namespace: 'n7', limit: 2 })
       assert.deepEqual(
         page.memories.map(({ text }) => text),
         ['three', 'two'],
       )
-      const rest = await memories.list('n7', { limit: 2, cursor: page.nextCursor })
-      assert.deepEqual([rest.memories.map(({ text }) => text), rest.nextCursor], [['one'], undefined])
+      const rest = await readMemories(store, { namespace: 'n7', limit: 2, cursor: page.next ?? '' })
+      assert.deepEqual([rest.memories.map(({ text }) => text), rest.next], [['one'], null])
     })
 
     test('TW-7 PL-8 a workspace uses its own namespace, that of its children and that of its parent, no other', async () => {
@@ -132,12 +146,12 @@ export function memoryContract({ name, open }: StoreUnderTest): void {
       const memory = await commit('n8', 'red apple')
       const summary = await commit('n8', 'red apple', 'summary')
       assert.match(memory.id, /^mem_[0-9A-Z]{26}$/)
-      assert.deepEqual([memory.kind, memory.writtenBy, memory.expiresAtMs], ['memory', 'ws_1', undefined])
+      assert.deepEqual([memory.kind, memory.written_by, memory.expires_at], ['memory', 'ws_1', null])
       await store.write(() => sql('update memories set expires_at = expires_at - 60000 where id = $1', [summary.id]))
       const again = await commit('n8', 'red apple', 'summary')
       assert.equal(again.id, summary.id)
-      assert.ok((again.expiresAtMs ?? 0) >= (summary.expiresAtMs ?? 1))
-      assert.deepEqual((await memories.list('n8', { limit: 9 })).memories, [again, memory])
+      assert.ok(String(again.expires_at) >= String(summary.expires_at))
+      assert.deepEqual((await readMemories(store, { namespace: 'n8', limit: 9 })).memories, [again, memory])
     })
 
     test('TW-7 a rare word counts more than two common ones, and a word that occurs more often counts more', async () => {

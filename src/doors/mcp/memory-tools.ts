@@ -2,10 +2,10 @@
 import { z } from 'zod'
 import { NAMESPACE_CHARACTERS_MAX } from '../../api/memories.ts'
 import { MoleculeError } from '../../errors.ts'
+import { readMemory, searchMemories } from '../../views/memories.ts'
 import {
   MEMORIES_PAGE_MAX,
   MEMORY_CHARACTERS_MAX,
-  type Memory,
   type MemoryKind,
   QUERY_CHARACTERS_MAX,
 } from '../../workspaces/memories.ts'
@@ -57,17 +57,18 @@ export const memoryTools = [
       limit: z.int().min(1).max(MEMORIES_PAGE_MAX).default(FOUND_DEFAULT),
     }),
     readOnly: true,
-    async run({ query, namespace: given, limit }, { memories, workspaceId }) {
+    async run({ query, namespace: given, limit }, { memories, store, workspaceId }) {
       const namespaces =
         given === undefined
           ? await memories.namespacesOf(workspaceId)
           : [await memories.resolveNamespace(workspaceId, given)]
-      const found = await Promise.all(namespaces.map((each) => memories.search(each, query, limit)))
+      const found = await Promise.all(
+        namespaces.map((each) => searchMemories(store, { namespace: each, query, limit })),
+      )
       const best = found.flat().slice(0, limit)
-      const writers = await memories.writersOf(best)
-      const writerOf = ({ writtenBy }: Memory) =>
-        writtenBy === workspaceId ? 'you' : (writers.get(writtenBy) ?? writtenBy)
-      return jsonResult({ memories: best.map((memory) => ({ ...viewMemory(memory), writer: writerOf(memory) })) })
+      const names = await memories.namesOfWriters(best.map(({ written_by }) => written_by))
+      const writerOf = (id: string) => (id === workspaceId ? 'you' : (names.get(id) ?? id))
+      return jsonResult({ memories: best.map((each) => ({ ...asNote(each), writer: writerOf(each.written_by) })) })
     },
   }),
   tool({
@@ -89,18 +90,15 @@ export const memoryTools = [
 
 async function commit(
   { content, namespace: given, kind }: z.output<typeof commitInput> & { readonly kind: MemoryKind },
-  { memories, workspaceId, identity }: ToolCall,
+  { memories, store, workspaceId, identity }: ToolCall,
 ) {
   const target = await memories.resolveNamespace(workspaceId, given)
   const writtenBy = identity.workspaceId ?? identity.name
-  return jsonResult(viewMemory(await memories.commit({ namespace: target, kind, text: content, writtenBy })))
+  const id = await memories.commit({ namespace: target, kind, text: content, writtenBy })
+  return jsonResult(asNote(await readMemory(store, target, id)))
 }
 
-const viewMemory = ({ id, namespace: from, kind, text, writtenBy, createdAtMs }: Memory) => ({
-  id,
-  namespace: from,
-  kind,
-  content: text,
-  written_by: writtenBy,
-  created_at: new Date(createdAtMs).toISOString(),
-})
+/** Agents know the text as `content`, and a memory of theirs has no end that they could change. */
+function asNote({ text, expires_at: _, ...memory }: Awaited<ReturnType<typeof readMemory>>) {
+  return { ...memory, content: text }
+}

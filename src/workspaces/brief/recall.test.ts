@@ -4,6 +4,7 @@ import { letterTo } from '../../../test/fakes/letters.ts'
 import type { Part } from '../../protocol/a2a.ts'
 import type { Brief } from '../../protocol/brief.ts'
 import type { Memory } from '../memories.ts'
+import type { MemoryQuery } from '../memory/find-memories.ts'
 import { countWords } from '../memory/words.ts'
 import { recallStep } from './recall.ts'
 
@@ -39,8 +40,6 @@ test('TW-7 a memory has at most 400 words of 40 characters; a known word is stil
 const PLAIN: Brief = { runtime: 'model', options: {}, systemPrompt: '', workingDir: '/', maxAttempts: 1, env: {} }
 const memoryOf = (id: string, text: string): Memory => ({
   id,
-  namespace: 'n',
-  kind: 'memory',
   text,
   writtenBy: 'ws_1',
   createdAtMs: Date.UTC(2026, 1, 3, 23),
@@ -52,14 +51,14 @@ async function recall(given: { found?: Memory[]; newest?: Memory[]; brief?: Part
   const asked: unknown[] = []
   const memories = {
     namespacesOf: async (id: string) => [`workspace:${id}`, 'team:ws_0'],
-    writersOf: async () => new Map([['ws_2', 'scout']]),
-    async search(namespace: string, query: string, limit: number) {
+    namesOfWriters: async () => new Map([['ws_2', 'scout']]),
+    async search({ namespace, query, limit }: MemoryQuery) {
       asked.push([namespace, query, limit])
       return namespace === 'team:ws_0' ? found : []
     },
-    async list(namespace: string, { limit }: { limit: number }) {
+    async newest(namespace: string, limit: number) {
       asked.push([namespace, limit])
-      return { memories: namespace === 'team:ws_0' ? [] : newest }
+      return namespace === 'team:ws_0' ? [] : newest
     },
   }
   const addMemories = recallStep({
@@ -141,7 +140,8 @@ test('RE-3 a store that goes away fails the brief once: no read is left whose fa
   const gone = async () => {
     throw new Error('the store is unavailable')
   }
-  const memories = { namespacesOf: async () => ['workspace:w', 'team:w'], search: gone, list: gone, writersOf: gone }
+  const namespacesOf = async () => ['workspace:w', 'team:w']
+  const memories = { namespacesOf, search: gone, newest: gone, namesOfWriters: gone }
   const options = { memories, readsPrompt: () => true, readsBrief: () => true }
   const { envelope } = letterTo('w')
   const left: unknown[] = []

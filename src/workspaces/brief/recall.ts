@@ -16,7 +16,7 @@ const NEWEST_MAX = 6
 const CHARACTERS_MAX = 8192
 
 export interface RecallOptions {
-  readonly memories: Pick<Memories, 'namespacesOf' | 'search' | 'list' | 'writersOf'>
+  readonly memories: Pick<Memories, 'namespacesOf' | 'search' | 'newest' | 'namesOfWriters'>
   /** Whether that backend has a use for the memories. */
   readonly readsPrompt: (runtime: string) => boolean
   /** Whether it is a program that gets the memories in every turn: it has no session that would know them. */
@@ -35,7 +35,11 @@ export function recallStep({ memories, readsPrompt, readsBrief }: RecallOptions)
     if (!isNeeded) return brief
     const found = await recall(key, memories)
     if (found.length === 0) return brief
-    const recalled = describeMemories(key.workspaceId, found, await memories.writersOf(found))
+    const recalled = describeMemories(
+      key.workspaceId,
+      found,
+      await memories.namesOfWriters(found.map(({ writtenBy }) => writtenBy)),
+    )
     return recalled === undefined ? brief : { ...brief, recalled }
   }
 }
@@ -49,10 +53,10 @@ async function recall({ workspaceId, envelope }: RecallKey, memories: RecallOpti
   const namespaces = await memories.namespacesOf(workspaceId)
   // One wait for all: a store that goes away fails every read, and a failure that nothing waits for ends the platform.
   const [matches, newest] = await Promise.all([
-    Promise.all(namespaces.map((namespace) => memories.search(namespace, query, MATCHES_MAX))),
-    Promise.all(namespaces.map((namespace) => memories.list(namespace, { limit: NEWEST_MAX }))),
+    Promise.all(namespaces.map((namespace) => memories.search({ namespace, query, limit: MATCHES_MAX }))),
+    Promise.all(namespaces.map((namespace) => memories.newest(namespace, NEWEST_MAX))),
   ])
-  const found = [...matches.flat(), ...newest.flatMap((page) => page.memories)]
+  const found = [...matches, ...newest].flat()
   return [...new Map(found.map((memory) => [memory.id, memory])).values()]
 }
 

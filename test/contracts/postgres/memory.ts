@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Client } from 'pg'
 import { type Row, type Statement, type Store, sql } from '../../../src/store/store.ts'
+import { readMemories } from '../../../src/views/memories.ts'
 import { createMemories } from '../../../src/workspaces/memories.ts'
 import { type GetServer, openStore } from './harness.ts'
 
@@ -48,8 +49,8 @@ export function memoryTests(getServer: GetServer): void {
       for (const text of ['one', 'two', 'three']) {
         await memories.commit({ namespace: 'n', text, kind: 'memory', writtenBy: 'ws_1' })
       }
-      const page = await memories.list('n', { limit: 2 })
-      const rest = await memories.list('n', { limit: 2, cursor: page.nextCursor })
+      const page = await readMemories(store, { namespace: 'n', limit: 2 })
+      const rest = await readMemories(store, { namespace: 'n', limit: 2, cursor: page.next ?? '' })
       const texts = [...page.memories, ...rest.memories].map(({ text }) => text)
       assert.deepEqual(texts, ['three', 'two', 'one'])
     })
@@ -74,7 +75,7 @@ async function statementsOfSearch(store: Store, query: string): Promise<Statemen
         return step.value
       }),
   }
-  await createMemories({ store: recording, find: async (id) => ({ id }) }).search('n', query, 1)
+  await createMemories({ store: recording, find: async (id) => ({ id }) }).search({ namespace: 'n', query, limit: 1 })
   return statements
 }
 

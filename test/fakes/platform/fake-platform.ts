@@ -122,10 +122,10 @@ const NO_WORKSPACE_CONTEXT: WorkspaceRoutesContext = {
   memories: {
     resolveNamespace: rejectNotFound,
     namespacesOf: rejectNotFound,
-    writersOf: async () => new Map(),
+    namesOfWriters: async () => new Map(),
     commit: ({ namespace }) => rejectNotFound(namespace),
-    search: rejectNotFound,
-    list: rejectNotFound,
+    search: ({ namespace }) => rejectNotFound(namespace),
+    newest: rejectNotFound,
     forget: rejectNotFound,
     prune: async () => 0,
     forgetAll: async () => 0,

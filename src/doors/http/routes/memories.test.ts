@@ -1,49 +1,40 @@
 import assert from 'node:assert/strict'
-import test from 'node:test'
+import test, { type TestContext } from 'node:test'
 import { WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
 import { openRoutes, recordPart } from '../../../../test/harness/clients/route-calls.ts'
-import type { Memories, Memory } from '../../../workspaces/memories.ts'
+import { openTestStore } from '../../../../test/harness/stores/sqlite-store.ts'
+import { createMemories, type Memories } from '../../../workspaces/memories.ts'
 
 const PATH = `/workspaces/${WORKSPACE_ID}/memories`
 const OWN = `workspace:${WORKSPACE_ID}`
-const MEMORY: Memory = {
-  id: 'mem_1',
-  namespace: OWN,
-  kind: 'memory',
-  text: 'x',
-  writtenBy: 'ana',
-  createdAtMs: 1_700_000_000_000,
-}
-const VIEW = {
-  id: 'mem_1',
-  namespace: OWN,
-  kind: 'memory',
-  text: 'x',
-  written_by: 'ana',
-  created_at: '2023-11-14T22:13:20.000Z',
-  expires_at: null,
+const TEAM = `team:${WORKSPACE_ID}`
+const NOON = '2026-01-15T12:00:00.000Z'
+const VIEW = { namespace: OWN, kind: 'memory', text: 'x', written_by: 'member', created_at: NOON, expires_at: null }
+
+/** Routes on a store of memories. */
+async function openMemories(t: TestContext) {
+  const { store, clock } = openTestStore(t)
+  const memories = createMemories({ store, find: async (id) => ({ id }) })
+  return { clock, call: await openRoutes(t, { store, memories }) }
 }
 
 test('TW-7 a text is remembered for the workspace by default, in the name of its author', async (t) => {
-  const memories = recordPart<Memories>({ resolveNamespace: OWN, commit: MEMORY })
-  const call = await openRoutes(t, { memories: memories.part })
+  const { call } = await openMemories(t)
   const { status, json } = await call(`POST ${PATH}`, { role: 'member', body: { text: ' x ' } })
-  assert.deepEqual([status, json], [201, VIEW])
-  await call(`POST ${PATH}`, { role: 'workspace', body: { text: 'x', namespace: 'team', kind: 'summary' } })
-  assert.deepEqual(memories.take(), [
-    ['resolveNamespace', WORKSPACE_ID, 'workspace'],
-    ['commit', { text: 'x', namespace: OWN, kind: 'memory', writtenBy: 'member' }],
-    ['resolveNamespace', WORKSPACE_ID, 'team'],
-    ['commit', { text: 'x', namespace: OWN, kind: 'summary', writtenBy: WORKSPACE_ID }],
-  ])
+  const { id, ...view } = json
+  assert.deepEqual([status, view], [201, VIEW])
+  const summary = { text: 'x', namespace: 'team', kind: 'summary' }
+  const { id: _, ...own } = (await call(`POST ${PATH}`, { role: 'workspace', body: summary })).json
+  const expires_at = '2026-02-14T12:00:00.000Z'
+  assert.deepEqual(own, { ...VIEW, ...summary, namespace: TEAM, written_by: WORKSPACE_ID, expires_at })
+  assert.deepEqual((await call(`GET ${PATH}`)).json, { memories: [{ ...VIEW, id }], next: null })
 })
 
 test('TW-7 a memory has its limits: the longest passes, one more is refused by name', async (t) => {
-  const memories = recordPart<Memories>({ resolveNamespace: OWN, commit: MEMORY })
-  const call = await openRoutes(t, { memories: memories.part })
+  const { call } = await openMemories(t)
   const write = (body: object) => call(`POST ${PATH}`, { body: { text: 'x', ...body } })
-  for (const body of [{ text: 'x'.repeat(16_000) }, { namespace: 'n'.repeat(100) }])
-    assert.equal((await write(body)).status, 201)
+  assert.equal((await write({ text: 'x'.repeat(16_000) })).status, 201)
+  assert.equal((await write({ namespace: 'n'.repeat(100) })).status, 403)
   const wrong = [{ text: 'x'.repeat(16_001) }, { text: ' ' }, { namespace: 'n'.repeat(101) }, { kind: 'note' }]
   for (const body of wrong) {
     const { status, json } = await write(body)
@@ -53,34 +44,23 @@ test('TW-7 a memory has its limits: the longest passes, one more is refused by n
 })
 
 test('TW-7 memories are listed in pages of 20, or searched by their words', async (t) => {
-  const expires = { ...MEMORY, expiresAtMs: 1_700_000_001_000 }
-  const memories = recordPart<Memories>({
-    resolveNamespace: OWN,
-    list: { memories: [MEMORY, expires], nextCursor: 'n' },
-    search: [MEMORY],
-  })
-  const call = await openRoutes(t, { memories: memories.part })
-  const listed = await call(`GET ${PATH}`)
-  const later = { ...VIEW, expires_at: '2023-11-14T22:13:21.000Z' }
-  assert.deepEqual(listed.json, { memories: [VIEW, later], next: 'n' })
-  await call(`GET ${PATH}?namespace=team&cursor=n&limit=100`)
-  const found = await call(`GET ${PATH}?query=x&limit=1`)
-  assert.deepEqual(found.json, { memories: [VIEW], next: null })
-  assert.deepEqual(memories.take(), [
-    ['resolveNamespace', WORKSPACE_ID, 'workspace'],
-    ['list', OWN, { limit: 20, cursor: undefined }],
-    ['resolveNamespace', WORKSPACE_ID, 'team'],
-    ['list', OWN, { limit: 100, cursor: 'n' }],
-    ['resolveNamespace', WORKSPACE_ID, 'workspace'],
-    ['search', OWN, 'x', 1],
-  ])
+  const { call, clock } = await openMemories(t)
+  for (let n = 1; n <= 21; n++) {
+    await call(`POST ${PATH}`, { role: 'member', body: { text: `number ${n}` } })
+    clock.advance(1)
+  }
+  const list = async (query: string) => (await call(`GET ${PATH}${query}`)).json
+  const texts = ({ memories }: { memories: { text: string }[] }) => memories.map(({ text }) => text)
+  const page = await list('')
+  assert.deepEqual([page.memories.length, texts(page)[0], page.next], [20, 'number 21', page.memories[19].id])
+  assert.deepEqual(texts(await list(`?limit=100&cursor=${page.next}`)), ['number 1'])
+  assert.deepEqual(await list('?namespace=team'), { memories: [], next: null })
+  const found = await list('?query=number%207&limit=1')
+  assert.deepEqual([texts(found), found.next], [['number 7'], null])
   assert.equal((await call(`GET ${PATH}?query=${'x'.repeat(1000)}`)).status, 200)
   const tooLong = await call(`GET ${PATH}?query=${'x'.repeat(1001)}`)
   assert.deepEqual([tooLong.status, tooLong.json.error.code], [400, 'invalid_request'])
   for (const limit of [0, 101]) assert.equal((await call(`GET ${PATH}?limit=${limit}`)).status, 400)
-  const last = recordPart<Memories>({ resolveNamespace: OWN, list: { memories: [] } })
-  const empty = await openRoutes(t, { memories: last.part })
-  assert.deepEqual((await empty(`GET ${PATH}`)).json, { memories: [], next: null })
 })
 
 test('TW-7 a memory is forgotten in its namespace, and one that is not there is 404', async (t) => {

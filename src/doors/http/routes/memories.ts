@@ -1,23 +1,19 @@
 /** The memory of a workspace over HTTP. A viewer does not see it. */
-import type { z } from 'zod'
-import { commitMemory, forgetMemory, listMemories, type memorySchema } from '../../../api/memories.ts'
+import { commitMemory, forgetMemory, listMemories } from '../../../api/memories.ts'
 import { MoleculeError } from '../../../errors.ts'
-import type { Memory } from '../../../workspaces/memories.ts'
+import { readMemories, readMemory, searchMemories } from '../../../views/memories.ts'
 import { serve } from './route.ts'
 
 export const memoryRoutes = [
-  serve(commitMemory, async ({ params, identity, body }, { memories }) => {
+  serve(commitMemory, async ({ params, identity, body }, { memories, store }) => {
     const namespace = await memories.resolveNamespace(params.id, body.namespace)
     const writtenBy = identity.workspaceId ?? identity.name
-    return viewMemory(await memories.commit({ ...body, namespace, writtenBy }))
+    return await readMemory(store, namespace, await memories.commit({ ...body, namespace, writtenBy }))
   }),
-  serve(listMemories, async ({ params, query: { query, limit, cursor, ...given } }, { memories }) => {
+  serve(listMemories, async ({ params, query: { query, limit, cursor, ...given } }, { memories, store }) => {
     const namespace = await memories.resolveNamespace(params.id, given.namespace)
-    if (query !== undefined) {
-      return { memories: (await memories.search(namespace, query, limit)).map(viewMemory), next: null }
-    }
-    const page = await memories.list(namespace, { limit, cursor })
-    return { memories: page.memories.map(viewMemory), next: page.nextCursor ?? null }
+    if (query === undefined) return await readMemories(store, { namespace, limit, cursor })
+    return { memories: await searchMemories(store, { namespace, query, limit }), next: null }
   }),
   serve(forgetMemory, async ({ params: { id, memory }, query }, { memories }) => {
     const namespace = await memories.resolveNamespace(id, query.namespace)
@@ -25,13 +21,3 @@ export const memoryRoutes = [
     throw new MoleculeError('not_found', `${namespace} has no memory ${memory}`, { details: { memory } })
   }),
 ]
-
-const viewMemory = (memory: Memory): z.output<typeof memorySchema> => ({
-  id: memory.id,
-  namespace: memory.namespace,
-  kind: memory.kind,
-  text: memory.text,
-  written_by: memory.writtenBy,
-  created_at: new Date(memory.createdAtMs).toISOString(),
-  expires_at: memory.expiresAtMs === undefined ? null : new Date(memory.expiresAtMs).toISOString(),
-})
