@@ -24,6 +24,7 @@ export const layerTable = {
     'src/wait.ts',
     'src/ids.ts',
     'src/duration.ts',
+    'src/no-reply.ts',
     'src/metrics.ts',
     'src/token-mask.ts',
     'src/printable.ts',
@@ -150,6 +151,8 @@ export const layerTable = {
       'conversations',
       'damaged_replies',
       'deliveries',
+      // Only while the migration to schema 34 runs: SQLite cannot make a column nullable in place.
+      'deliveries_next',
       'delivery_parts',
       'events',
       'messages',
@@ -163,6 +166,7 @@ export const layerTable = {
     ],
     'src/doors/chat/store': [
       'channel_bindings',
+      'channel_homes',
       'channels',
       'chat_messages',
       'chat_places',

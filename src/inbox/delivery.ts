@@ -7,6 +7,8 @@ import type { PushConfig } from '../protocol/push-config.ts'
 export interface ReplyAddress {
   readonly door: string
   readonly channel: string
+  /** An answer of exactly `NO_REPLY` is stored and not sent. */
+  readonly mayBeSilent?: boolean
 }
 
 /** The content of a delivery: the task's state and the reply or status message. */
@@ -18,20 +20,23 @@ export interface DeliveryBody {
   readonly prompt?: unknown
 }
 
-/** Something that a door itself has to say about a task. */
-export interface NewDelivery {
+/** Something that a door itself has to say, about a task or about a workspace. */
+export type NewDelivery = {
   /** A ULID. The same one again changes nothing. */
   readonly id: string
   readonly door: string
   readonly channel: string
-  readonly taskId: string
   readonly body: DeliveryBody
-}
+} & ({ readonly taskId: string } | { readonly workspaceId: string; readonly purpose: DeliveryPurpose })
+
+/** Of a delivery without a task. `message`: an agent speaks first. `notice`: something needs a person. */
+export type DeliveryPurpose = 'message' | 'notice'
 
 export interface Delivery {
   readonly id: string
   readonly workspaceId: string
-  readonly taskId: string
+  /** Absent: it belongs to the workspace only. */
+  readonly taskId?: string
   readonly channel: string
   readonly body: DeliveryBody
   /** How many tries in a row failed before this one, without a part that arrived between them. */
@@ -73,7 +78,15 @@ export interface Deliveries {
    * needs a person, and `take` goes on with the next one.
    */
   take(door: string, split?: (body: DeliveryBody) => readonly string[]): Promise<Delivery | undefined>
+  /** Throws `too_many_requests` for a further `message` of a workspace that has sent its messages of this hour. */
   add(delivery: NewDelivery): Promise<void>
+  /**
+   * Sends the deliveries that wait at a door on to other addresses, each as a delivery of its own. Without an address one
+   * ends with that reason, and no person has to decide about it.
+   */
+  forward(door: string, find: (delivery: Delivery) => Promise<ForwardTo>): Promise<void>
+  /** What waits in a channel of a door may be tried now: the reason of its wait is over. */
+  hurry(door: string, channel: string): Promise<void>
   /** It is no longer needed: nothing of it is sent any more, and no person has to decide about it. */
   withdraw(id: string): Promise<void>
   /** How long until the next delivery of the door can be taken; undefined while it has none that waits. */
@@ -104,6 +117,12 @@ export interface Deliveries {
   needingDecision(): Promise<(Delivery & { readonly state: 'failed' | 'unknown'; readonly error: string })[]>
   /** A person's decision on one of those, and the person's name. */
   resolve(id: string, decision: DeliveryDecision, resolver: string): Promise<void>
+}
+
+export interface ForwardTo {
+  readonly addresses: readonly ReplyAddress[]
+  /** In the error of a delivery without an address. */
+  readonly reason: string
 }
 
 /** `dismiss`: it arrived, or is no longer needed. */

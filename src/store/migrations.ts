@@ -36,6 +36,7 @@ import { schema0030 } from './migrations/0030-token-work.ts'
 import { schema0031 } from './migrations/0031-waits-for.ts'
 import { schema0032 } from './migrations/0032-arrivals.ts'
 import { schema0033 } from './migrations/0033-channel-secrets.ts'
+import { schema0034 } from './migrations/0034-home-chats.ts'
 
 const MIGRATIONS: readonly string[] = [
   schema0001,
@@ -71,6 +72,7 @@ const MIGRATIONS: readonly string[] = [
   schema0031,
   schema0032,
   schema0033,
+  schema0034,
 ]
 
 /** The migrations after version `current`, as [version, text]. Throws for a store of a newer Molecule. */

@@ -13,6 +13,7 @@ import { resultLetterTests } from './inbox/delegate/result-letters.ts'
 import { treeTests } from './inbox/delegate/trees.ts'
 import { deliveryTests } from './inbox/deliver/deliveries.ts'
 import { deliveryTriesTests } from './inbox/deliver/delivery-tries.ts'
+import { ownDeliveryTests } from './inbox/deliver/own-deliveries.ts'
 import { pushConfigTests } from './inbox/deliver/push-configs.ts'
 import { createInboxHarness } from './inbox/harness.ts'
 import { bridgeLeaseTests } from './inbox/lease/bridge-leases.ts'
@@ -65,6 +66,7 @@ export function inboxContract(underTest: StoreUnderTest): void {
     needTests(harness)
     deliveryTests(harness)
     deliveryTriesTests(harness)
+    ownDeliveryTests(harness)
     retentionTests(harness)
     noteTests(harness)
     pushConfigTests(harness)

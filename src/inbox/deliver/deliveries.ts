@@ -5,17 +5,10 @@
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { withinPage } from '../../store/page-budget.ts'
 import { type Store, sql, statement, type Transaction, together } from '../../store/store.ts'
-import type {
-  Deliveries,
-  Delivery,
-  DeliveryBody,
-  DeliveryDecision,
-  DeliveryPart,
-  DeliveryResult,
-  NewDelivery,
-} from '../delivery.ts'
+import type { Deliveries, Delivery, DeliveryBody, DeliveryDecision, DeliveryPart, DeliveryResult } from '../delivery.ts'
 import { recordChange } from '../rows/log.ts'
 import type { DeliveryHints } from './delivery-hints.ts'
+import { insertDelivery, sendOn } from './insert-delivery.ts'
 import { GIVE_UP_MS, retryDelayMs } from './retry-schedule.ts'
 
 /** A person waits for the answer: after an outage it arrives within this time. */
@@ -36,7 +29,7 @@ export interface DeliveriesOptions {
 export function createDeliveries({ store, changed, host, hints }: DeliveriesOptions): Deliveries {
   const write = async (transaction: () => Transaction<TaskOfDelivery | undefined>) => {
     const row = await store.write(transaction)
-    if (row !== undefined) changed(row.workspace_id, row.task_id)
+    if (row !== undefined) changed(row.workspace_id, row.task_id ?? undefined)
   }
   return {
     async take(door, split) {
@@ -55,6 +48,18 @@ export function createDeliveries({ store, changed, host, hints }: DeliveriesOpti
     },
     async add(delivery) {
       await store.write(() => insertDelivery(delivery))
+      hints.written()
+    },
+    async forward(door, find) {
+      for (let hasNext = true; hasNext; ) {
+        const due = await store.read(() => findDue(door))
+        if (due === undefined) return
+        hasNext = await sendOn(due.id, await find(toDelivery(due)), store)
+        hints.written()
+      }
+    },
+    async hurry(door, channel) {
+      await store.write(() => sql(HURRY, [door, channel]))
       hints.written()
     },
     async withdraw(id) {
@@ -99,20 +104,12 @@ export function createDeliveries({ store, changed, host, hints }: DeliveriesOpti
   }
 }
 
-/** For the first message of the task: without one there is no task. */
-function* insertDelivery({ id, door, channel, taskId, body }: NewDelivery): Transaction<void> {
-  yield* sql(
-    `insert into deliveries (id, workspace_id, task_id, message_id, door, channel, body, state, next_at, created_at)
-     select $1, m.workspace_id, m.task_id, m.id, $3, $4, $5, 'pending', now_ms(), now_ms()
-     from messages m where m.task_id = $2 order by m.n limit 1 on conflict (id) do nothing`,
-    [id, taskId, door, channel, JSON.stringify(body)],
-  )
-}
+const HURRY = `update deliveries set next_at = now_ms() where door = $1 and channel = $2 and state = 'pending'`
 
 interface DeliveryRow {
   id: string
   workspace_id: string
-  task_id: string
+  task_id: string | null
   channel: string
   body: string
   tries: number
@@ -121,7 +118,7 @@ interface DeliveryRow {
 function toDelivery(row: DeliveryRow): Delivery {
   const body = JSON.parse(row.body) as DeliveryBody
   const { id, workspace_id: workspaceId, task_id: taskId, channel, tries } = row
-  return { id, workspaceId, taskId, channel, body, tries }
+  return { id, workspaceId, ...(taskId !== null && { taskId }), channel, body, tries }
 }
 
 /** The oldest open delivery of a channel only, so that a later one never overtakes it. */
@@ -229,7 +226,7 @@ function* resume(id: string, receipt: string | undefined): Transaction<TaskOfDel
     [id],
   )
   if (row === undefined) return undefined
-  yield* noteDelivery(row, { text: `the answer to ${row.door} goes on where it was cut off`, by: 'platform' })
+  yield* noteDelivery(row, { text: `${nameOf(row)} goes on where it was cut off`, by: 'platform' })
   return row
 }
 
@@ -268,7 +265,7 @@ function* finish(id: string, result: DeliveryResult): Transaction<TaskOfDelivery
   }
   if (result.type === 'unknown') {
     yield* sql(`update deliveries set state = 'unknown', error = $2 where id = $1`, [id, result.error])
-    yield* noteDelivery(row, { text: `the answer to ${row.door} may not have arrived`, by: 'platform' })
+    yield* noteDelivery(row, { text: `${nameOf(row)} may not have arrived`, by: 'platform' })
     return row
   }
   yield* sql(`update delivery_parts set state = 'pending' where delivery_id = $1 and state = 'sending'`, [id])
@@ -282,26 +279,32 @@ function* finish(id: string, result: DeliveryResult): Transaction<TaskOfDelivery
     isTry ? row.tries : row.tries - 1,
   ])
   if (!givenUp) return undefined
-  yield* noteDelivery(row, { text: `the answer to ${row.door} could not be sent`, by: 'platform' })
+  yield* noteDelivery(row, { text: `${nameOf(row)} could not be sent`, by: 'platform' })
   return row
 }
 
 const TASK_COLUMNS = 'workspace_id, task_id, message_id, door'
 
+/** Task and message are null for a delivery that belongs to a workspace only. */
 interface TaskOfDelivery {
   workspace_id: string
-  task_id: string
-  message_id: string
+  task_id: string | null
+  message_id: string | null
   door: string
 }
+
+/** What a person reads of it in the activity. */
+const nameOf = ({ task_id: taskId, door }: TaskOfDelivery): string =>
+  `the ${taskId === null ? 'message' : 'answer'} to ${door}`
 
 /** Writes into the log of the workspace, so that live readers see a change of what needs a person. */
 function* noteDelivery(row: TaskOfDelivery, note: { readonly text: string; readonly by: string }): Transaction<void> {
   const { workspace_id: workspaceId, task_id: taskId, message_id: messageId } = row
+  const about = taskId === null || messageId === null ? {} : { taskId, messageId }
   const [load] = yield* sql('select slots from workspace_load where workspace_id = $1 /*for update*/', [workspaceId])
   // A deleted workspace has no log.
   if (load === undefined) return
-  const entries = [{ taskId, messageId, items: [{ t: 'note', type: 'delivery', ...note } as const] }]
+  const entries = [{ ...about, items: [{ t: 'note', type: 'delivery', ...note } as const] }]
   yield* together(recordChange({ workspaceId, entries }))
 }
 
@@ -323,8 +326,7 @@ function* markUnknown(column: 'sender' | 'door', value: string): Transaction<num
      where state = 'sending' and ${column} = $1 returning ${TASK_COLUMNS}`,
     [value],
   )
-  for (const row of rows)
-    yield* noteDelivery(row, { text: `the answer to ${row.door} may not have arrived`, by: 'platform' })
+  for (const row of rows) yield* noteDelivery(row, { text: `${nameOf(row)} may not have arrived`, by: 'platform' })
   return rows.length
 }
 
@@ -354,6 +356,6 @@ function* resolve(id: string, decision: DeliveryDecision, resolver: string): Tra
   if (decision === 'resend')
     yield* sql(`update delivery_parts set state = 'pending' where delivery_id = $1 and state = 'sending'`, [id])
   const text = decision === 'resend' ? 'is sent again' : 'counts as arrived, or is no longer needed'
-  yield* noteDelivery(row, { text: `the answer to ${row.door} ${text}`, by: resolver })
+  yield* noteDelivery(row, { text: `${nameOf(row)} ${text}`, by: resolver })
   return row
 }

@@ -32,10 +32,11 @@ export async function prune(store: Store, options: RetentionOptions, signal: Abo
   const deltas = await bySlices(() => store.write(pruneDeltas(options)), signal)
   const events = await pruneLogs(store, options, signal)
   const tasks = await bySlices(() => store.write(pruneTasks(options)), signal, SLICE_TASKS_MAX)
+  const own = await bySlices(() => store.write(pruneOwnDeliveries(options)), signal)
   const usage = await bySlices(() => store.write(pruneUsage), signal)
   // The deleted rows leave free pages.
   while (!signal.aborted && (await store.upkeep?.()) === true) await nextTurn()
-  return deltas + events + tasks + usage
+  return deltas + events + tasks + own + usage
 }
 
 async function bySlices(slice: () => Promise<number>, signal: AbortSignal, max = SLICE_ROWS_MAX): Promise<number> {
@@ -124,6 +125,20 @@ function* pruneLog(position: {
   }
   return { gone: rows.length, nextSeq: slice?.young === 1 ? undefined : last }
 }
+
+/** Deliveries without a task, some days after they have arrived or a person has decided about them. */
+const pruneOwnDeliveries = ({ eventMs }: RetentionOptions) =>
+  function* (): Transaction<number> {
+    const rows = yield* sql<{ id: string }>(
+      `select id from deliveries where task_id is null and finished_at < now_ms() - $1 limit ${SLICE_ROWS_MAX}`,
+      [eventMs],
+    )
+    for (const { id } of rows) {
+      yield* sql('delete from delivery_parts where delivery_id = $1', [id])
+      yield* sql('delete from deliveries where id = $1', [id])
+    }
+    return rows.length
+  }
 
 /** Usage rows that no report shows any more, and the budgets of days that are over. */
 function* pruneUsage(): Transaction<number> {

@@ -272,7 +272,9 @@ const DELIVERIES: NeedRows = {
   join: 'join deliveries d on d.id = k.id',
 }
 
-interface DeliveryRow extends NeedRow {
+interface DeliveryRow extends ListedRow {
+  /** Null: it belongs to the workspace only. */
+  task_id: string | null
   door: string
   channel: string
   state: 'failed' | 'unknown'
@@ -285,7 +287,7 @@ function deliveryNeed(row: DeliveryRow): FoundNeed {
   const how = row.state === 'unknown' ? 'may not have arrived' : 'could not be sent'
   return {
     ...needOf('delivery', row),
-    reason: `an answer to ${row.door} ${how}${row.error === null ? '' : `: ${firstLine(row.error)}`}`,
+    reason: `${row.task_id === null ? 'a message' : 'an answer'} to ${row.door} ${how}${row.error === null ? '' : `: ${firstLine(row.error)}`}`,
     text: text === '' ? undefined : text,
     to: `${row.door} ${row.channel}`,
   }
@@ -360,12 +362,12 @@ const scheduleNeed = ({ id, workspace_id, since, name, note }: ScheduleRow): Fou
   reason: `the schedule "${name}" is paused: ${note ?? 'the platform stopped it'}`,
 })
 
-const needOf = (kind: FoundNeed['kind'], row: NeedRow) => ({
+const needOf = (kind: FoundNeed['kind'], row: ListedRow & { task_id: string | null }) => ({
   kind,
   id: row.id,
   workspace_id: row.workspace_id,
   since: instant(row.since),
-  task_id: row.task_id,
+  task_id: row.task_id ?? undefined,
 })
 
 const statusTextOf = (status: string | null): string =>

@@ -53,6 +53,7 @@ function renderStory({ steps, deliveries, tree, budgets = [], ...story }: StoryV
   ])
   const stepLines = steps.map(({ at, text }) => `${at}  ${withoutControls(text)}\n`).join('')
   const deliveryLines = deliveries.map(({ to, state, tries, error }) => {
+    if (state === 'silent') return `nothing was sent to ${to}: the whole answer is NO_REPLY\n`
     const why = error === undefined ? '' : `: ${withoutControls(error)}`
     return `delivery to ${to} is ${state} after ${tries} ${tries === 1 ? 'try' : 'tries'}${why}\n`
   })

@@ -153,7 +153,7 @@ async function send(
 
 /** The reaction tells the truth: the agent is done, but the person has no answer. */
 async function showUndelivered({ taskId, channel: place, body }: Delivery, context: SessionContext): Promise<void> {
-  if (body.prompt !== undefined) return
+  if (body.prompt !== undefined || taskId === undefined) return
   const asked = (await context.chatLog.ofTask(taskId)).findLast((message) => message.place === place)
   if (asked !== undefined) context.signs.undelivered(asked)
 }
@@ -202,7 +202,11 @@ async function toPost({ id, channel: place, taskId, body }: Delivery, part: Deli
   const content = JSON.parse(part.content) as PartContent
   const nonce = createHash('sha256').update(`${id}.${part.n}`).digest('hex').slice(0, 24)
   if ('prompt' in content) return { place, nonce, ...toPromptPost(body, context) }
-  const asked = part.n === 0 ? (await context.chatLog.ofTask(taskId)).at(-1) : undefined
+  const isFirst = part.n === 0 && taskId !== undefined
+  // A schedule may report to a chat that its task did not come from.
+  const asked = isFirst
+    ? (await context.chatLog.ofTask(taskId)).findLast((message) => message.place === place)
+    : undefined
   const reply = asked === undefined ? {} : { replyTo: asked.messageId }
   const file = (index: number) => toFile(body.parts?.[index])
   if ('text' in content)

@@ -1,0 +1,11 @@
+/** The answer of an agent that has nothing to say, where a person did not speak to it alone: in a group, to a schedule. */
+
+const NO_REPLY = 'NO_REPLY'
+
+/** The whole answer is that word. */
+export const isNoReply = (parts: readonly { readonly text?: string }[] = []): boolean =>
+  parts.every(({ text }) => text !== undefined) &&
+  parts
+    .map(({ text = '' }) => text)
+    .join('')
+    .trim() === NO_REPLY
