@@ -15,7 +15,7 @@ const ROOT_UID = 0
 const OWN_NAMES = new Set([
   ...['admin-token', 'molecule.yaml', 'cli.json', 'molecule.db', 'molecule.db-wal', 'molecule.db-shm'],
   ...['platform.json', 'adapters.json', 'lock', 'host-id', 'host-place.json', 'bridge.log'],
-  ...['processes', 'workspaces', 'templates', 'adapters', 'trash', 'bridge', 'outbox'],
+  ...['processes', 'workspaces', 'templates', 'adapters', 'channels', 'trash', 'bridge', 'outbox'],
 ])
 const OWN_LOG = /^(?:molecule|bridge)\.log\.\d$/
 

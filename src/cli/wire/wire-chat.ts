@@ -1,8 +1,10 @@
 /** Joins the chat door with its store and its kinds of channels, for `wire.ts`. */
+import { join } from 'node:path'
 import { systemClock } from '../../clock.ts'
 import { type ChatDoor, createChatDoor } from '../../doors/chat/chat.ts'
 import type { ChatContext } from '../../doors/chat/chat-context.ts'
 import { checkChannel } from '../../doors/chat/check-channel.ts'
+import { createStateFolders } from '../../doors/chat/state-folders.ts'
 import { createChannels } from '../../doors/chat/store/channels.ts'
 import { createChatLog } from '../../doors/chat/store/chat-log.ts'
 import { createPairings } from '../../doors/chat/store/pairings.ts'
@@ -23,6 +25,7 @@ export interface WireChatOptions {
   readonly logs: ChatContext['logs']
   readonly log: MaskingLog
   readonly host: string
+  readonly dataDir: string
 }
 
 export interface WiredChat {
@@ -32,7 +35,7 @@ export interface WiredChat {
 }
 
 export function wireChat(options: WireChatOptions): WiredChat {
-  const { store, inbox, reception, workspaces, lifecycle, logs, log, host } = options
+  const { store, inbox, reception, workspaces, lifecycle, logs, log, host, dataDir } = options
   const stored = createChannels(store)
   const pairings = createPairings(store)
   /** Tokens and other secrets of channels never reach the log. */
@@ -60,6 +63,7 @@ export function wireChat(options: WireChatOptions): WiredChat {
     log,
     clock: systemClock,
     findKind: findChannelKind,
+    stateFolders: createStateFolders(join(dataDir, 'channels')),
     holder: `${host}.${ulid()}`,
   })
   const chat: ChatRoutesContext = {

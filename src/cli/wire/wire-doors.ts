@@ -66,6 +66,7 @@ export async function wireDoors(options: WireDoorsOptions): Promise<WiredDoors> 
     logs,
     log,
     host,
+    dataDir: config.dataDir,
   })
   const grpcPort = () => grpc?.port
   const http = wireHttp(options, { clockDoor, logs, chat, push, grpcPort })

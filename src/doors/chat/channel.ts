@@ -20,6 +20,8 @@ export interface ChannelKind {
   readonly tokenSteps: readonly string[]
   /** What it needs besides the token. The platform refuses any other name, and a required one that is missing. */
   readonly settings?: readonly ChannelSetting[]
+  /** Asks a person for what gives a token, such as a password, in place of a ready token. Only at a terminal. */
+  logIn?(options: LogInOptions, signal: AbortSignal): Promise<LoggedIn>
   /** Asks the service about the token, without a connection that stays. */
   check(options: ChannelOptions, signal: AbortSignal): Promise<ChannelCheck>
   /** Makes the channel; nothing is dialled before `connect`. */
@@ -39,6 +41,27 @@ export interface ChannelSetting {
   readonly isRequired: boolean
 }
 
+export interface LogInOptions {
+  /** Rejects when the person gives up. An empty answer is asked again. */
+  ask(question: LogInQuestion): Promise<string>
+  /** As the person gave it before. */
+  readonly apiUrl?: string
+}
+
+export interface LogInQuestion {
+  readonly text: string
+  /** Not shown while it is typed, and kept nowhere. */
+  readonly isSecret: boolean
+}
+
+/** What is stored of a log-in. */
+export interface LoggedIn {
+  readonly token: string
+  readonly apiUrl?: string
+  /** As in `ChannelOptions`. */
+  readonly settings?: Readonly<Record<string, string>>
+}
+
 export interface ChannelOptions {
   /** A secret: never in a log, an error or an argument of a process. */
   readonly token: string
@@ -46,6 +69,11 @@ export interface ChannelOptions {
   readonly settings?: Readonly<Record<string, string>>
   /** Another address of the service's API: a proxy of the owner, or a fake in tests. Default: the service's own. */
   readonly apiUrl?: string
+  /**
+   * The folder of this channel, for what must survive a restart; made at the first call, removed with the channel. Another
+   * platform on the same store has another one. Absent in `check`.
+   */
+  readonly stateFolder?: () => Promise<string>
   readonly clock: Clock
   readonly log: Log
 }

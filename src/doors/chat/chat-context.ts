@@ -17,6 +17,7 @@ import type {
   ReactionState,
   SendResult,
 } from './channel.ts'
+import type { StateFolders } from './state-folders.ts'
 import type { Channels, StoredChannel } from './store/channels.ts'
 import type { ChatLog } from './store/chat-log.ts'
 import type { Pairings } from './store/pairings.ts'
@@ -35,6 +36,7 @@ export interface ChatContext {
   readonly lifecycle: Pick<WorkspaceLifecycle, 'change'>
   /** Undefined for an unknown kind. */
   readonly findKind: (kind: string) => Promise<ChannelKind | undefined>
+  readonly stateFolders: StateFolders
   readonly clock: Clock
   readonly log: Log
 }

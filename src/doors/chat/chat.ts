@@ -46,7 +46,7 @@ export function createChatDoor(options: ChatDoorOptions): ChatDoor {
   /** A service that does not answer holds up the end of its own channel only. */
   const ending = new Map<string, Promise<void>>()
   let loop: Promise<void> = Promise.resolve()
-  let nextPruneMs = 0
+  const tidy = createTidy(options)
 
   const open = (stored: StoredChannel) => {
     const line: Line = {
@@ -85,9 +85,7 @@ export function createChatDoor(options: ChatDoorOptions): ChatDoor {
       // Another platform took the channel over while this one could not reach the store.
       if (!isOurs && line !== undefined) close(line)
     }
-    if (clock.monotonicMs() < nextPruneMs) return
-    nextPruneMs = clock.monotonicMs() + PRUNE_MS
-    await options.chatLog.prune()
+    await tidy([...stored.map(({ name }) => name), ...ending.keys()])
   }
   const keepLooking = async () => {
     while (!closing.signal.aborted) {
@@ -110,6 +108,17 @@ export function createChatDoor(options: ChatDoorOptions): ChatDoor {
       await Promise.all(ending.values())
     },
     wake: () => wakeUp.wake(),
+  }
+}
+
+/** Removes what channels that are gone have left, and now and then what the chat log no longer needs. */
+function createTidy({ stateFolders, chatLog, clock }: ChatDoorOptions) {
+  let nextPruneMs = 0
+  return async (channels: readonly string[]) => {
+    await stateFolders.keepOnly(channels)
+    if (clock.monotonicMs() < nextPruneMs) return
+    nextPruneMs = clock.monotonicMs() + PRUNE_MS
+    await chatLog.prune()
   }
 }
 

@@ -45,11 +45,7 @@ const SENDING_MS_MAX = 5000
 
 export async function openSession(stored: StoredChannel, context: ChatContext, outer: AbortSignal): Promise<Session> {
   const { clock, log, channels } = context
-  const kind = await context.findKind(stored.kind)
-  if (kind === undefined) throw new Error(`there is no kind of channel called ${stored.kind}`)
-  const { apiUrl, ofKind } = stored.settings
-  const settings = { ...ofKind, ...stored.secrets }
-  const channel = await kind.open({ token: stored.token, settings, apiUrl, clock, log })
+  const channel = await openChannel(stored, context)
   const [stopping, closing] = [new AbortController(), new AbortController()]
   const release = onAbort(outer, () => stopping.abort())
   const ended = Promise.withResolvers<void>()
@@ -110,6 +106,15 @@ export async function openSession(stored: StoredChannel, context: ChatContext, o
     await Promise.race([channel.close(), sleep(clock, CUT_MS_MAX)])
     throw error
   }
+}
+
+async function openChannel(stored: StoredChannel, { findKind, stateFolders, clock, log }: ChatContext) {
+  const kind = await findKind(stored.kind)
+  if (kind === undefined) throw new Error(`there is no kind of channel called ${stored.kind}`)
+  const { apiUrl, ofKind } = stored.settings
+  const settings = { ...ofKind, ...stored.secrets }
+  const stateFolder = () => stateFolders.open(stored.name)
+  return await kind.open({ token: stored.token, settings, apiUrl, stateFolder, clock, log })
 }
 
 /** Answers and prompts have a line of their own in each place. */

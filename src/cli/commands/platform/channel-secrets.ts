@@ -2,13 +2,44 @@
  * The token and the settings of a new channel: from their variables, from typing at a terminal, the token also from stdin.
  * Never from an argument: other users of the machine can read those.
  */
-import type { ChannelKind, ChannelSetting } from '../../../doors/chat/channel.ts'
+import type { ChannelKind, ChannelSetting, LoggedIn, LogInQuestion } from '../../../doors/chat/channel.ts'
 import { MoleculeError } from '../../../errors.ts'
 import type { CommandContext } from '../../command-context.ts'
 
-export type AskedKind = Pick<ChannelKind, 'kind' | 'tokenVariable' | 'tokenSteps' | 'settings'>
+/** Of a log-in with its questions. */
+const LOG_IN_MS_MAX = 15 * 60_000
 
-export async function readBotToken(
+type AskedKind = Pick<ChannelKind, 'kind' | 'tokenVariable' | 'tokenSteps' | 'settings' | 'logIn'>
+
+/** By a log-in, where the kind has one and a person types; else the token and the settings of the kind. */
+export async function readCredentials(
+  context: CommandContext,
+  kind: AskedKind,
+  apiUrl: string | undefined,
+): Promise<LoggedIn> {
+  const { env, keyboard, err } = context.terminal
+  const hasToken = (env[kind.tokenVariable]?.trim() ?? '') !== ''
+  if (kind.logIn === undefined || hasToken || keyboard === undefined)
+    return {
+      token: await readBotToken(context, kind),
+      settings: await readKindSettings(context, kind),
+      ...(apiUrl !== undefined && { apiUrl }),
+    }
+  for (const step of kind.tokenSteps) err(`  ${step}\n`)
+  const options = { ask: typedAnswer, ...(apiUrl !== undefined && { apiUrl }) }
+  return await kind.logIn(options, AbortSignal.timeout(LOG_IN_MS_MAX))
+}
+
+async function typedAnswer({ text: message, isSecret }: LogInQuestion): Promise<string> {
+  if (isSecret) return await typedSecret(`${message} (it is not shown)`)
+  const { isCancel, text } = await import('@clack/prompts')
+  const validate = (value: string | undefined) => (value?.trim() ? undefined : 'An answer is needed.')
+  const typed = await text({ message, validate })
+  if (isCancel(typed)) throw nothingAdded()
+  return typed.trim()
+}
+
+async function readBotToken(
   { terminal }: CommandContext,
   { kind, tokenVariable, tokenSteps }: AskedKind,
 ): Promise<string> {
@@ -27,7 +58,7 @@ export async function readBotToken(
 }
 
 /** Without a terminal the platform names a required one that is missing. */
-export async function readKindSettings(
+async function readKindSettings(
   { terminal }: CommandContext,
   { settings = [] }: AskedKind,
 ): Promise<Record<string, string>> {

@@ -7,7 +7,7 @@ import type { CommandContext, DefineCommand } from '../../command-context.ts'
 import { resolveWorkspaceId } from '../../platform/platform-access.ts'
 import type { Column } from '../../terminal/output.ts'
 import { shellQuoted } from '../../terminal/own-command.ts'
-import { readBotToken, readKindSettings } from './channel-secrets.ts'
+import { readCredentials } from './channel-secrets.ts'
 
 interface AddFlags {
   readonly name?: string
@@ -76,9 +76,8 @@ export const define: DefineCommand = (command, openContext) => {
 async function add(context: CommandContext, kindName: string, flags: AddFlags): Promise<void> {
   const kind = await requireChannelKind(kindName)
   const { platform, show, command } = context
-  const token = await readBotToken(context, kind)
-  const settings = await readKindSettings(context, kind)
-  const { name, workspace, apiUrl, replace } = flags
+  const { token, settings, apiUrl } = await readCredentials(context, kind, flags.apiUrl)
+  const { name, workspace, replace } = flags
   const workspaceId = workspace === undefined ? undefined : await resolveWorkspaceId(platform(), workspace)
   const given = { kind: kind.kind, token, settings, name, api_url: apiUrl, replace, workspace_id: workspaceId }
   const body = { ...given, ...lists(flags) }

@@ -63,6 +63,7 @@ async function openDoor(t: TestContext) {
     ...stored,
     deliveries: local.deliveries,
     findKind: async () => recording.kind,
+    stateFolders: { open: async () => '', keepOnly: async () => undefined },
     holder: 'host.1',
     clock,
     log,
