@@ -24,7 +24,11 @@ const PEOPLE = ['admin', 'member', 'viewer'] as const
 const AGENTS = ['workspace', 'conversation'] as const
 
 export const WHO_MAY = {
-  'platform.read': { does: 'see the version, the API document and itself', tokens: TOKEN_ROLES },
+  'platform.read': {
+    does: 'see the version, the API document and itself; in a chat the help',
+    tokens: TOKEN_ROLES,
+    chat: ['owner', 'user', 'stranger'],
+  },
   'metrics.read': { does: 'read the metrics', tokens: PEOPLE },
   'token.handle': { does: 'make, list, rotate and revoke tokens, and make login links', tokens: ['admin'] },
   'agent.read': { does: 'see which agents are installed', tokens: ['admin', 'member'] },
@@ -40,7 +44,11 @@ export const WHO_MAY = {
   'registry.peers': { does: 'list the peers of a workspace', tokens: [...PEOPLE, ...AGENTS] },
   'inbox.work': { does: 'take and settle the turns of a workspace', tokens: ['admin', 'workspace'] },
   'status.report': { does: 'set the status text of a workspace', tokens: ['admin', 'member', ...AGENTS] },
-  'activity.read': { does: 'read activity, conversations and usage', tokens: [...PEOPLE, 'workspace'] },
+  'activity.read': {
+    does: 'read activity, conversations and usage; in a chat the usage of its agent',
+    tokens: [...PEOPLE, 'workspace'],
+    chat: ['owner', 'user'],
+  },
   'activity.report': { does: 'add a note to the activity', tokens: ['admin', 'member', ...AGENTS] },
   'file.read': { does: "read a workspace's files", tokens: ['admin'] },
   'file.write': { does: "write and delete a workspace's files", tokens: ['admin'] },
@@ -48,7 +56,7 @@ export const WHO_MAY = {
   'memory.read': { does: 'read memories', tokens: ['admin', 'member', ...AGENTS] },
   'memory.write': { does: 'add and delete memories', tokens: ['admin', 'member', ...AGENTS] },
   'message.send': {
-    does: 'send a message; in a chat also begin a new conversation',
+    does: 'send a message; in a chat also begin a new conversation, or go back to one',
     tokens: ['admin', 'member', 'caller', ...AGENTS],
     chat: ['owner', 'user'],
   },
@@ -74,7 +82,11 @@ export const WHO_MAY = {
     chat: ['owner'],
   },
   'dead-letter.read': { does: 'see dead letters, the overview and all usage', tokens: PEOPLE },
-  'dead-letter.handle': { does: 'replay and discard dead letters', tokens: ['admin', 'member'] },
+  'dead-letter.handle': {
+    does: 'replay and discard dead letters; in a chat run its last message again',
+    tokens: ['admin', 'member'],
+    chat: ['owner', 'user'],
+  },
 } as const satisfies Readonly<Record<string, ActionRoles>>
 
 export type Action = keyof typeof WHO_MAY

@@ -105,6 +105,12 @@ function* summarize(row: ListedRow): Transaction<ConversationAnswer> {
   }
 }
 
+/** The first words of a conversation; empty where its messages were pruned. */
+export function* firstWordsOf(conversationId: string): Transaction<string> {
+  const [first] = yield* sql<FirstRow>(FIRST, [conversationId])
+  return first === undefined ? '' : titleOf(first)
+}
+
 function titleOf({ envelope, bytes }: FirstRow): string {
   if (envelope === null) return `a message of ${Math.ceil(bytes / 1024)} KB`
   const words = messageTextOf(envelope).replaceAll(/\s+/g, ' ').trim()

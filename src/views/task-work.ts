@@ -1,4 +1,4 @@
-/** Where a task is worked on, and whether a turn of it runs: for a door that decides by it. */
+/** Where a task is worked on, whether a turn of it runs, and how its last message ended: for a door that decides by it. */
 import { IS_RUNNING } from '../inbox/rows/message.ts'
 import { messagesOfTask } from '../inbox/rows/task-messages.ts'
 import { type ReadStore, sql, type Transaction } from '../store/store.ts'
@@ -20,4 +20,23 @@ function* workOf(taskId: string): Transaction<TaskWork | undefined> {
     [taskId],
   )
   return row && { workspaceId: row.workspace_id, isRunning: Number(row.turns) > 0 }
+}
+
+interface LastTry {
+  readonly workspaceId: string
+  readonly messageId: string
+  /** It failed for good. A replay of it that was made before is its copy. */
+  readonly isDead: boolean
+}
+
+/** The last message of a task; undefined when it was pruned. */
+export const readLastTry = (store: ReadStore, taskId: string): Promise<LastTry | undefined> =>
+  store.read(() => lastTryOf(taskId))
+
+function* lastTryOf(taskId: string): Transaction<LastTry | undefined> {
+  const [row] = yield* sql<{ id: string; workspace_id: string; state: string }>(
+    `select m.id, m.workspace_id, m.state from messages m where ${messagesOfTask('m', '$1')} order by m.n desc limit 1`,
+    [taskId],
+  )
+  return row && { workspaceId: row.workspace_id, messageId: row.id, isDead: row.state === 'dead' }
 }

@@ -18,7 +18,7 @@ export interface UsageQuery {
 
 type WorkspaceUsage = ApiAnswer<'GET /workspaces/{id}/usage'>
 type PlatformUsage = ApiAnswer<'GET /usage'>
-type UsageSum = WorkspaceUsage['total']
+export type UsageSum = WorkspaceUsage['total']
 
 /** Throws `not_found` where the workspace does not exist. */
 export const readUsage = (store: ReadStore, query: UsageQuery): Promise<WorkspaceUsage> =>
@@ -83,6 +83,32 @@ function* usageOf({ workspaceId, days, messages }: UsageQuery): Transaction<Work
     })),
     messages: byMessage.map(({ message_id, task_id, ...row }) => ({ message_id, task_id, ...usageSum(row) })),
   }
+}
+
+export interface ChatUsageQuery {
+  readonly workspaceId: string
+  readonly principal: string
+  readonly contextId: string
+}
+
+/** Of a workspace today, and of one conversation as long as usage is kept. */
+export const readChatUsage = (
+  store: ReadStore,
+  query: ChatUsageQuery,
+): Promise<{ readonly today: UsageSum; readonly conversation: UsageSum }> => store.read(() => chatUsageOf(query))
+
+function* chatUsageOf({ workspaceId, principal, contextId }: ChatUsageQuery) {
+  const [today] = yield* sql<UsageSumRow>(`select ${SUMS} from turn_usage where workspace_id = $1 and ${SINCE}`, [
+    workspaceId,
+    1,
+  ])
+  const [conversation] = yield* sql<UsageSumRow>(
+    `select ${SUMS} from conversations c join messages m on m.conversation_id = c.id
+     join turn_usage u on u.message_id = m.id
+     where c.workspace_id = $1 and c.principal = $2 and c.context_id = $3 and c.id <> c.context_id`,
+    [workspaceId, principal, contextId],
+  )
+  return { today: usageSum(today as UsageSumRow), conversation: usageSum(conversation as UsageSumRow) }
 }
 
 const dateOf = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10)

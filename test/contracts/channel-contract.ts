@@ -7,6 +7,7 @@ import { describe, type TestContext, test } from 'node:test'
 import type { Written } from '../fakes/chat-service.ts'
 import { waitUntil } from '../harness/wait.ts'
 import { channelBudgetTests } from './channel/budgets.ts'
+import { channelCommandTests } from './channel/commands.ts'
 import { channelFailureTests } from './channel/failures.ts'
 import { channelLimitTests } from './channel/limits.ts'
 import { ADA, type ChannelUnderTest, type ChatOptions, openChat } from './channel/open-chat.ts'
@@ -88,30 +89,7 @@ export function channelContract(under: ChannelUnderTest): void {
       assert.deepEqual([file.filename, Buffer.from(file.raw, 'base64').toString()], ['note.txt', 'quiet words'])
     })
 
-    test('GW-7 the commands of a chat: where, status, agents, new, stop, bind for owners only', async (t) => {
-      const chat = await open(t, { cmd: 'read text; [ "$text" = wait ] && sleep 300; echo "$text"' })
-      const place = chat.service.newPlace('direct')
-      const command = (name: string, argument?: string) =>
-        chat.service.command({ place, author: ADA, name, ...(argument !== undefined && { argument }) })
-      assert.match(await command('where'), new RegExp(`echo.*answers here[^]*${place.id}`))
-      assert.match(await command('agents'), /echo/)
-      assert.match(await command('status'), /online/)
-      assert.match(await command('model'), /default model/)
-      assert.match(await command('bind', 'echo'), /only an owner/)
-      chat.service.say({ place, author: ADA, text: 'first' })
-      // Where a command is a message, the chat has texts already.
-      await waitUntil(() => chat.texts(place).some((text) => text.trim() === 'first'), 'the first answer')
-      assert.match(await command('new'), /new conversation/i)
-      const id = chat.service.say({ place, author: ADA, text: 'wait' })
-      await waitUntil(() => chat.service.reaction(place, id) === 'running', 'the message runs')
-      assert.match(await command('stop'), /Stopped/)
-      await waitUntil(() => chat.service.reaction(place, id) === 'failed', 'the message is marked as ended')
-      assert.match(await command('stop'), /Nothing runs/)
-      assert.equal(new Set((await chat.tasks()).map(({ contextId }) => contextId)).size, 2)
-      await chat.makeOwner(ADA)
-      assert.match(await command('bind', 'echo'), /answers every message/)
-    })
-
+    channelCommandTests(under)
     channelFailureTests(under)
     channelLimitTests(under)
     channelPeopleTests(under)

@@ -88,6 +88,10 @@ export function chatStoreContract({ name, open }: StoreUnderTest): void {
       assert.deepEqual((await log.places('discord'))[0]?.seen, { id: 'm2', atMs: 2000 })
       await log.newContext(key)
       assert.notEqual((await log.place(key, '{}')).contextId, contextId)
+      const { contextId: other } = await log.place({ ...key, place: 'other' }, '{}')
+      await log.setContext(key, contextId)
+      assert.equal((await log.place(key, '{}')).contextId, contextId)
+      assert.equal((await log.place({ ...key, place: 'other' }, '{}')).contextId, other)
       const message = { ...key, id: 'm1', messageId: 'm1', person: 'ada' }
       await log.record(message)
       assert.equal(await log.handled(message), true)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startSocketService } from '../fakes/socket-service.ts'
 import { waitUntil } from '../harness/wait.ts'
-import { ADA, openChat } from './channel/open-chat.ts'
+import { ADA, EVE, openChat } from './channel/open-chat.ts'
 import { type ChannelUnderTest, channelContract } from './channel-contract.ts'
 
 channelContract({ kind: 'socket', start: () => startSocketService(), textCharactersMax: 2000, dropsCopies: false })
@@ -32,4 +32,21 @@ test('GW-6 a message that fails each time is left out, with a sentence, and hold
   assert.equal(chat.service.reaction(place, id), 'failed')
   chat.service.say({ place, author: ADA, text: 'next' })
   assert.deepEqual((await chat.answers(place, 2)).slice(1), ['echo next'])
+})
+
+test('GW-4 GW-7 the commands of a stranger have a limit of their own: the people of the group keep theirs', async (t) => {
+  const service = await startSocketService()
+  const under = { kind: 'socket', textCharactersMax: 2000, dropsCopies: false, start: async () => service }
+  const chat = await openChat(t, under)
+  const place = service.newPlace('group')
+  for (let n = 0; n < 30; n++) await service.command({ place, author: EVE, name: 'help' })
+  assert.match(await service.command({ place, author: EVE, name: 'help' }), /too many messages/)
+  assert.match(await service.command({ place, author: ADA, name: 'where' }), /answers here/)
+  const direct = service.newPlace('direct')
+  for (let n = 0; n < 33; n++) service.say({ place: direct, author: EVE, text: '/help' })
+  await waitUntil(() => chat.texts(direct).some((text) => /too many messages/.test(text)), 'the limit is said')
+  service.say({ place, author: ADA, text: 'after it', mentions: true })
+  assert.deepEqual(await chat.answers(place, 1), ['echo after it'])
+  await waitUntil(() => chat.texts(direct).length >= 31, 'the commands before the limit are answered')
+  assert.equal(chat.texts(direct).length, 31)
 })

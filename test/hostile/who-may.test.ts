@@ -126,7 +126,10 @@ const command =
   }
 
 const CHAT_CALLS: Partial<Record<Action, ChatCall>> = {
+  'platform.read': command('help', /\/help/),
   'workspace.read': command('where', /answers here/),
+  'activity.read': command('usage', /today/),
+  'dead-letter.handle': command('retry', /to run again/),
   'workspace.model': command('model', /uses m-/, () => fresh('m')),
   'task.cancel': command('stop', /Nothing runs/),
   'channel.bind': command('bind', /answers every message/, ({ sibling }) => sibling),

@@ -59,6 +59,7 @@ export function wireChat(options: WireChatOptions): WiredChat {
     store: inbox.store,
     pending: inbox.pendingAsks,
     budgets: inbox.budgets,
+    deadLetters: inbox.deadLetters,
     deliveries: inbox.deliveries,
     log,
     clock: systemClock,

@@ -1,7 +1,7 @@
 /** Dependencies of the chat door, and of one connected channel. */
 import type { Clock } from '../../clock.ts'
 import type { Deliveries } from '../../inbox/delivery.ts'
-import type { Budgets, PendingAsks } from '../../inbox/owners.ts'
+import type { Budgets, DeadLetters, PendingAsks } from '../../inbox/owners.ts'
 import type { Reception } from '../../inbox/reception.ts'
 import type { Log } from '../../log.ts'
 import type { ReadStore } from '../../store/store.ts'
@@ -31,6 +31,7 @@ export interface ChatContext {
   readonly store: ReadStore
   readonly pending: PendingAsks
   readonly budgets: Budgets
+  readonly deadLetters: Pick<DeadLetters, 'replay'>
   readonly deliveries: Deliveries
   readonly workspaces: Pick<Workspaces, 'get' | 'idsNamed' | 'list'>
   readonly lifecycle: Pick<WorkspaceLifecycle, 'change'>

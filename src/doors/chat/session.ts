@@ -15,7 +15,7 @@ import {
   type SessionContext,
   type ShortPost,
 } from './chat-context.ts'
-import { CHAT_COMMANDS, createCommands } from './commands/commands.ts'
+import { COMMAND_MENU, createCommands } from './commands/commands.ts'
 import { createPrompts } from './prompts/prompts.ts'
 import { catchUpAll } from './receive/catch-up.ts'
 import { createReceiver, type Receiver } from './receive/receive.ts'
@@ -76,7 +76,7 @@ export async function openSession(stored: StoredChannel, context: ChatContext, o
         problem: (sentence) => void channels.setProblem(stored.name, sentence).catch(() => undefined),
         refused: (error) => ended.reject(error),
       },
-      { commands: CHAT_COMMANDS },
+      { commands: COMMAND_MENU },
       closing.signal,
     )
     await channels.setProblem(stored.name, undefined)
@@ -151,7 +151,7 @@ function createSessionContext({ context, ...connected }: Connected, behind: Read
   }
   const prompts = createPrompts(session)
   const follower = createFollower(session, prompts)
-  const commands = createCommands(session)
+  const commands = createCommands({ ...session, follower })
   const receiver = createReceiver(session, { prompts, follower, commands, behind })
   const message: Receiver['message'] = (given) => receiver.message(withShownNames(given))
   return { ...session, receiver: { ...receiver, message }, resume: () => void follower.resumeAll() }

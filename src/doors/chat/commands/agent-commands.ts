@@ -1,7 +1,10 @@
-/** Commands for the agent of a chat: /where, /model, /agents, /bind. */
+/** Commands for the agent of a chat: /where, /model, /agents, /usage, /bind, /unbind. */
 import { MoleculeError } from '../../../errors.ts'
+import { usdText } from '../../../usd.ts'
+import { readChatUsage, type UsageSum } from '../../../views/usage.ts'
 import type { Workspace } from '../../../workspaces/workspace.ts'
-import type { SessionContext } from '../chat-context.ts'
+import { answeringWorkspace, type SessionContext } from '../chat-context.ts'
+import { chatPrincipal } from '../store/channels.ts'
 import { findAgent, NO_AGENT } from './agent.ts'
 import type { BotCommand } from './command.ts'
 
@@ -47,6 +50,20 @@ export const AGENT_COMMANDS: readonly BotCommand[] = [
     },
   },
   {
+    name: 'usage',
+    text: 'show what the agent used today and in this conversation',
+    action: () => 'activity.read',
+    async run({ place }, context) {
+      const { chatLog, store, stored } = context
+      const workspace = await findAgent(place, context)
+      if (workspace === undefined) return NO_AGENT
+      const { contextId } = await chatLog.place({ channel: stored.name, place: place.id }, JSON.stringify(place))
+      const principal = chatPrincipal(stored.name, place.id)
+      const { today, conversation } = await readChatUsage(store, { workspaceId: workspace.id, principal, contextId })
+      return `**${workspace.name}** today (UTC): ${usageText(today)}.\nThis conversation: ${usageText(conversation)}.`
+    },
+  },
+  {
     name: 'bind',
     text: 'let an agent answer in this chat; for the owner',
     argument: 'workspace',
@@ -61,7 +78,39 @@ export const AGENT_COMMANDS: readonly BotCommand[] = [
       return `**${argument}** answers every message in this chat from now on.`
     },
   },
+  {
+    name: 'unbind',
+    text: 'end what /bind has set in this chat; for the owner',
+    action: () => 'channel.bind',
+    async run({ place }, context) {
+      const { channels, stored, workspaces } = context
+      const bound = await channels.bindings(stored.name)
+      if (!bound.some((binding) => binding.place === place.id)) return 'No agent is bound to this chat.'
+      await channels.unbind(stored.name, place.id)
+      const id = await answeringWorkspace(place, context)
+      const next = id === undefined ? undefined : await workspaces.get(id)
+      if (next === undefined) return 'No agent answers in this chat any more. `/bind <workspace>` chooses another one.'
+      return place.isDirect
+        ? `This chat is unbound. **${next.name}** answers here.`
+        : `This chat is unbound. **${next.name}** answers here when the bot is mentioned.`
+    },
+  },
 ]
+
+/** What is not known is said to be unknown: it is not 0. */
+function usageText({ turns, input_tokens: input, output_tokens: output, ...sum }: UsageSum): string {
+  if (turns === 0) return 'no turn has reported what it used'
+  const count = (tokens: number | null) => (tokens === null ? 'unknown' : tokens.toLocaleString('en-US'))
+  const { cost_usd: cost, unknown_cost_turns: unpriced, unknown_turns: unknown } = sum
+  const missing = [
+    ...(unknown > 0 && input !== null ? [`tokens of ${turnsText(unknown)} are unknown`] : []),
+    ...(unpriced > 0 && cost !== null ? [`the cost of ${turnsText(unpriced)} is unknown`] : []),
+  ]
+  const amounts = `tokens in: ${count(input)}, out: ${count(output)}, cost: ${cost === null ? 'unknown' : usdText(cost)}`
+  return [`${turnsText(turns)}, ${amounts}`, ...missing].join('; ')
+}
+
+const turnsText = (turns: number): string => `${turns} ${turns === 1 ? 'turn' : 'turns'}`
 
 const firstLine = (text: string): string => (text.split('\n')[0] ?? '').slice(0, 80)
 

@@ -1,8 +1,9 @@
-/** One command of a chat. It answers with one text, and only a command that says so sends a message to an agent. */
+/** One command of a chat. It answers with one text; of all commands only /retry makes an agent work. */
 import type { Action } from '../../../api/who-may.ts'
 import type { Standing } from '../access.ts'
 import type { Author, Place } from '../channel.ts'
 import type { SessionContext } from '../chat-context.ts'
+import type { TaskFollower } from '../send/follow.ts'
 
 export interface BotCommand {
   /** Without the slash: 1 to 20 small letters, as the menus of the services take it. */
@@ -14,10 +15,17 @@ export interface BotCommand {
   /** What a person needs for it. */
   action(argument: string): Action
   /** Markdown, short enough for one message. */
-  run(input: CommandInput, context: SessionContext): Promise<string>
+  run(input: CommandInput, context: BotCommandContext): Promise<string>
+}
+
+/** `follower`: shows how a task goes that a command began. */
+export interface BotCommandContext extends SessionContext {
+  readonly follower: Pick<TaskFollower, 'follow'>
 }
 
 export interface CommandInput {
+  /** The same for every copy of the event. */
+  readonly id: string
   readonly place: Place
   readonly author: Author
   readonly standing: Standing

@@ -1,15 +1,25 @@
-/** The commands of a chat: one list, of which menus, texts and access rules follow. */
+/** The commands of a chat: one list, of which menus, texts and access rules follow. Each answers with one message. */
 import { requireChatAccess } from '../../../api/who-may.ts'
 import { toMoleculeError } from '../../../errors.ts'
-import { chatRoleOf } from '../access.ts'
-import type { SessionContext } from '../chat-context.ts'
+import { chatRoleOf, mayInChat } from '../access.ts'
+import type { Channel, ChannelConnectOptions } from '../channel.ts'
 import { sayTo } from './agent.ts'
 import { AGENT_COMMANDS } from './agent-commands.ts'
-import type { BotCommand, GivenCommand } from './command.ts'
+import type { BotCommand, BotCommandContext, GivenCommand } from './command.ts'
 import { CONVERSATION_COMMANDS } from './conversation-commands.ts'
+import { helpCommands } from './help-commands.ts'
 
 /** In the order of the menus. */
-export const CHAT_COMMANDS: readonly BotCommand[] = [...CONVERSATION_COMMANDS, ...AGENT_COMMANDS]
+export const CHAT_COMMANDS: readonly BotCommand[] = [
+  ...CONVERSATION_COMMANDS,
+  ...AGENT_COMMANDS,
+  ...helpCommands(() => CHAT_COMMANDS),
+]
+
+/** What the services show of them. */
+export const COMMAND_MENU: ChannelConnectOptions['commands'] = CHAT_COMMANDS.map(({ name, text, argument }) =>
+  argument === undefined ? { name, text } : { name, text, argument },
+)
 
 export interface Commands {
   /** The command that a text is; undefined for a text that is none. */
@@ -20,7 +30,7 @@ export interface Commands {
 
 const commandNamed = (name: string): BotCommand | undefined => CHAT_COMMANDS.find((command) => command.name === name)
 
-export function createCommands(context: SessionContext): Commands {
+export function createCommands(context: BotCommandContext): Commands {
   return {
     parse(text) {
       const [, name = '', argument = ''] = /^\/(\w{1,20})(?:\s+([\s\S]*))?$/.exec(text.trim()) ?? []
@@ -31,8 +41,10 @@ export function createCommands(context: SessionContext): Commands {
       if (command === undefined) return `I know no command /${given.name}.`
       const argument = given.argument.trim()
       try {
-        requireChatAccess(chatRoleOf(given.standing), command.action(argument))
-        return await command.run({ ...given, argument }, context)
+        const action = command.action(argument)
+        if (chatRoleOf(given.standing) === 'stranger' && !mayInChat(given.standing, action)) return NOT_PAIRED_TEXT
+        requireChatAccess(chatRoleOf(given.standing), action)
+        return inOneMessage(await command.run({ ...given, argument }, context), context.channel)
       } catch (thrown) {
         const error = toMoleculeError(thrown)
         if (error.code === 'internal') context.log.warn({ err: error, command: given.name }, 'a chat command failed')
@@ -42,4 +54,15 @@ export function createCommands(context: SessionContext): Commands {
       }
     },
   }
+}
+
+const NOT_PAIRED_TEXT = 'You are not paired with this bot yet: `/start` says what to do.'
+
+/** Leaves out the last lines of a text that needs more than one message. */
+function inOneMessage(markdown: string, { render, limits }: Pick<Channel, 'render' | 'limits'>): string {
+  const lines = markdown.slice(0, 2 * limits.textCharactersMax).split('\n')
+  const first = (shown: number) => `${lines.slice(0, shown).join('\n')}${shown < lines.length ? '\n...' : ''}`
+  let count = lines.length
+  while (count > 1 && render(first(count)).length > 1) count -= 1
+  return first(count)
 }

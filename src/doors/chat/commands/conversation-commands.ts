@@ -1,7 +1,10 @@
-/** Commands for the conversation of a chat: /new, /stop, /status. */
+/** Commands for the conversation of a chat: /new, /sessions, /stop, /retry, /status. */
 import { isFinal } from '../../../protocol/a2a.ts'
+import { readSessions } from '../../../views/sessions.ts'
+import { chatPrincipal } from '../store/channels.ts'
 import { findAgent, NO_AGENT, sayTo } from './agent.ts'
-import type { BotCommand } from './command.ts'
+import type { BotCommand, BotCommandContext, CommandInput } from './command.ts'
+import { retryLast } from './retry.ts'
 
 export const CONVERSATION_COMMANDS: readonly BotCommand[] = [
   {
@@ -13,6 +16,13 @@ export const CONVERSATION_COMMANDS: readonly BotCommand[] = [
       await chatLog.newContext({ channel: stored.name, place: place.id })
       return 'A new conversation begins: the agent no longer knows what was said before.'
     },
+  },
+  {
+    name: 'sessions',
+    text: 'list the conversations of this chat, or go back to one',
+    argument: 'number',
+    action: () => 'message.send',
+    run: runSessions,
   },
   {
     name: 'stop',
@@ -31,6 +41,12 @@ export const CONVERSATION_COMMANDS: readonly BotCommand[] = [
       if (stopped === 0) return 'Nothing runs for this chat.'
       return stopped === 1 ? 'Stopped.' : `Stopped ${stopped} tasks.`
     },
+  },
+  {
+    name: 'retry',
+    text: 'run the last message again when it failed or was stopped',
+    action: () => 'dead-letter.handle',
+    run: retryLast,
   },
   {
     name: 'status',
@@ -54,3 +70,36 @@ export const CONVERSATION_COMMANDS: readonly BotCommand[] = [
     },
   },
 ]
+
+const SESSIONS_LISTED_MAX = 10
+
+/** Without an argument the list; with a number of it, or an id, the conversation that goes on from now on. */
+async function runSessions({ place, argument }: CommandInput, context: BotCommandContext): Promise<string> {
+  const { chatLog, stored, store } = context
+  const workspace = await findAgent(place, context)
+  if (workspace === undefined) return NO_AGENT
+  const key = { channel: stored.name, place: place.id }
+  const { contextId } = await chatLog.place(key, JSON.stringify(place))
+  const principal = chatPrincipal(stored.name, place.id)
+  const sessions = await readSessions(store, { workspaceId: workspace.id, principal, limit: SESSIONS_LISTED_MAX })
+  if (sessions.length === 0) return 'This chat has no conversation yet: your next message begins one.'
+  if (argument !== '') {
+    const chosen = sessions.find(
+      (session, at) => argument === String(at + 1) || argument === shortId(session.contextId),
+    )
+    if (chosen === undefined) return 'There is no such conversation; `/sessions` lists them.'
+    await chatLog.setContext(key, chosen.contextId)
+    return `Your next message goes on with: ${quote(chosen.firstWords)}`
+  }
+  const lines = sessions.map((session, at) => {
+    const here = session.contextId === contextId ? ' (this one)' : ''
+    return `${at + 1}. \`${shortId(session.contextId)}\` ${session.atText}: ${quote(session.firstWords)}${here}`
+  })
+  return `${lines.join('\n')}\n\n\`/sessions <number>\` goes back to one, \`/new\` begins one.`
+}
+
+/** The end of an id: its beginning is its time, and many have the same. */
+const shortId = (contextId: string): string => contextId.slice(-6).toLowerCase()
+
+/** As code, so that a text is shown as it was written. */
+const quote = (text: string): string => `\`${text.replaceAll('`', "'")}\``

@@ -45,6 +45,14 @@ export function createMessageHandler(context: SessionContext, parts: HandlerPart
       if (!(await passesLoopGuard(message, known, context))) return await finish(message)
       const standing = author.isBot ? 'user' : await judgePerson(context, author)
       if (standing === 'denied') return await finish(message)
+      const command = parts.commands.parse(message.text)
+      const answerCommand = async (given: typeof command & object) => {
+        const markdown = await parts.commands.run({ ...given, id, place, author, standing })
+        await context.say({ place: place.id, markdown, replyTo: messageId })
+        await finish(message)
+      }
+      // A command of a stranger runs nothing, so it is answered and not held.
+      if (standing === 'unknown' && command !== undefined) return await answerCommand(command)
       if (standing === 'unknown') {
         await holdMessage(message, context)
         return await finish(message)
@@ -53,12 +61,7 @@ export function createMessageHandler(context: SessionContext, parts: HandlerPart
         missed.add(message)
         return await finish(message)
       }
-      const command = parts.commands.parse(message.text)
-      if (command !== undefined) {
-        const markdown = await parts.commands.run({ ...command, place, author, standing })
-        await context.say({ place: place.id, markdown, replyTo: messageId })
-        return await finish(message)
-      }
+      if (command !== undefined) return await answerCommand(command)
       const workspaceId = await answeringWorkspace(place, context)
       await admit({ message, known, workspaceId }, context, parts.follower)
     },

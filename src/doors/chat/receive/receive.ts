@@ -36,9 +36,10 @@ export function createReceiver(context: SessionContext, parts: ReceiverParts): R
   const passesFlood = async (message: IncomingMessage): Promise<boolean> => {
     const { author, place, id, messageId = id, sentAtMs } = message
     if (isTooOld(message, clock.nowMs())) return true
-    // Of a stranger a few messages are held, and nothing runs.
-    if (!author.isBot && !mayInChat(await judgePerson(context, author), 'message.send')) return true
-    const pace = flood.take(place.id, sentAtMs)
+    const isStranger = !author.isBot && !mayInChat(await judgePerson(context, author), 'message.send')
+    // Of a stranger a few messages are held, and nothing runs. A command of theirs is answered each time.
+    if (isStranger && parts.commands.parse(message.text) === undefined) return true
+    const pace = flood.take(isStranger ? strangerKey(message) : place.id, sentAtMs)
     if (pace === 'ok') return true
     if (pace === 'first') void context.say({ place: place.id, markdown: FLOOD_TEXT })
     void context.signs.react({ place: place.id, messageId }, 'failed')
@@ -76,15 +77,18 @@ async function takeCommand(
   call: CommandCall,
   { context, parts, flood }: { context: SessionContext; parts: ReceiverParts; flood: FloodLimit },
 ): Promise<void> {
-  const { place, author, name, argument, answer, sentAtMs = context.clock.nowMs() } = call
+  const { id, place, author, name, argument, answer, sentAtMs = context.clock.nowMs() } = call
   if (!isListenedTo(call, context)) return await answer(NOT_HERE_TEXT)
   // Prevents that a menu of commands is a way around the limit: each of them reads the store or changes something.
-  if (flood.take(place.id, sentAtMs) !== 'ok') return await answer(FLOOD_TEXT)
   const standing = await judgePerson(context, author)
-  if (!mayInChat(standing, 'message.send'))
-    return await answer('You are not paired with this bot yet: write it a message first.')
-  await answer(await parts.commands.run({ place, author, name, argument, standing }))
+  const key = mayInChat(standing, 'message.send') ? place.id : strangerKey(call)
+  if (flood.take(key, sentAtMs) !== 'ok') return await answer(FLOOD_TEXT)
+  await answer(await parts.commands.run({ id, place, author, name, argument, standing }))
 }
+
+/** Prevents that strangers use up the limit of a group. */
+const strangerKey = ({ place, author }: { readonly place: Place; readonly author: Author }): string =>
+  `${place.id} ${author.id}`
 
 const NOT_HERE_TEXT = 'I do not answer here.'
 const FLOOD_TEXT = `That is too many messages at once: I answer ${PLACE_MESSAGES_MAX} a minute and leave out the others.`

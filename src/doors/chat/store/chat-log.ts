@@ -88,6 +88,8 @@ export interface ChatLog {
   places(channel: string): Promise<KnownPlace[]>
   /** Begins a new conversation in the place. */
   newContext(key: PlaceKey): Promise<void>
+  /** Goes back to a conversation of the place. */
+  setContext(key: PlaceKey, contextId: string): Promise<void>
   markSeen(key: PlaceKey, seen: { readonly id: string; readonly atMs: number }): Promise<void>
   setGuard(key: PlaceKey, guard: KnownPlace['guard']): Promise<void>
   handled(key: ChatMessageKey): Promise<boolean>
@@ -130,11 +132,13 @@ export function createChatLog(store: Store): ChatLog {
   const run = async (text: string, values: readonly (string | number)[]) => {
     await store.write(() => sql(text, values))
   }
+  const setContext = ({ channel, place }: PlaceKey, contextId: string) =>
+    run('update chat_places set context_id = $3 where channel = $1 and place = $2', [channel, place, contextId])
   return {
     place: (key, description) => store.write(() => ensurePlace(key, description)),
     places: (channel) => store.read(() => listPlaces(channel)),
-    newContext: ({ channel, place }) =>
-      run('update chat_places set context_id = $3 where channel = $1 and place = $2', [channel, place, ulid()]),
+    newContext: (key) => setContext(key, ulid()),
+    setContext,
     markSeen: ({ channel, place }, { id, atMs }) =>
       run(
         `update chat_places set seen_id = $3, seen_at = $4

@@ -8,7 +8,8 @@ import type { Lease, Outcome } from '../../../../src/inbox/worker.ts'
 import type { Brief } from '../../../../src/protocol/brief.ts'
 import { readDeadLetters } from '../../../../src/views/needs/dead-letters.ts'
 import { readOverview } from '../../../../src/views/overview.ts'
-import { readPlatformUsage, readUsage } from '../../../../src/views/usage.ts'
+import { readSessions } from '../../../../src/views/sessions.ts'
+import { readChatUsage, readPlatformUsage, readUsage } from '../../../../src/views/usage.ts'
 import { historyStep } from '../../../../src/workspaces/brief/history.ts'
 import { turnLimitStep } from '../../../../src/workspaces/brief/turn-limit.ts'
 import { letterTo } from '../../../fakes/letters.ts'
@@ -44,6 +45,36 @@ export function usageTests(harness: InboxHarness): void {
       assert.deepEqual(await harness.sql('select 1 as kept from turn_usage where workspace_id = $1', id), [])
     })
     await assert.rejects(read('ws_nobody'), hasCode('not_found'))
+  })
+
+  test('GW-7 RT-13 what a workspace used today, and what one conversation of one chat used', async () => {
+    const id = await harness.workspace()
+    const [chat, other] = ['discord:1', 'discord:2']
+    const use = async (principal: string, contextId: string, costUsd: number | undefined) => {
+      await harness.local.reception.admit({ ...letterTo(id, { contextId }), principal })
+      await harness.withWorker(id, async (worker) => {
+        const usage = { inputTokens: 10, outputTokens: 2, costUsd }
+        await harness.local.inbox.settle(await worker.lease(), { ...done('ok'), usage })
+      })
+    }
+    await use(chat, 'a', 0.5)
+    await use(chat, 'a', undefined)
+    await use(chat, 'b', 1)
+    await use(other, 'a', 2)
+    const readChat = (contextId: string) =>
+      readChatUsage(harness.local.store, { workspaceId: id, principal: chat, contextId })
+    const { today, conversation } = await readChat('a')
+    assert.deepEqual([today.turns, today.cost_usd, today.unknown_cost_turns], [4, 3.5, 1])
+    assert.deepEqual([conversation.turns, conversation.cost_usd, conversation.input_tokens], [2, 0.5, 20])
+    assert.deepEqual((await readChat('none')).conversation.cost_usd, null)
+    await harness.sql('update turn_usage set ended_at = ended_at - 86400000 where workspace_id = $1', id)
+    const later = await readChat('a')
+    assert.deepEqual([later.today.turns, later.today.cost_usd, later.conversation.turns], [0, null, 2])
+    const sessions = await readSessions(harness.local.store, { workspaceId: id, principal: chat, limit: 10 })
+    assert.deepEqual(
+      sessions.map(({ contextId }) => contextId),
+      ['b', 'a'],
+    )
   })
 
   test('CL-7 the overview has what each workspace used today, its dead letters and its questions, by pages', async () => {
