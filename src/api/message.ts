@@ -32,4 +32,5 @@ export const senderSchema = z.strictObject({
   id: z.string(),
   name: z.string(),
   door: z.string().describe('The door that the message came through, such as "http" or "discord".'),
+  channel: z.string().exactOptional().describe('The chat channel, for a message of a chat.'),
 })

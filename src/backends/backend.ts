@@ -43,7 +43,7 @@ export interface Turn {
   /** A conversation runs one turn at a time. A warm agent is kept under this id. */
   readonly conversationId: string
   readonly request: Request
-  /** The text of the message for a model. After an interrupted attempt, its first line says so. */
+  /** The text of the message for a model, with where it comes from. After an interrupted attempt, its first line says so. */
   readonly prompt: string
   readonly systemPrompt: string
   /** Which workspaces it can ask, and what the workspace remembers: for a definition with `readsBrief`. */

@@ -28,13 +28,15 @@ export interface EarlierMessage {
   readonly id: string
   readonly state: string
   readonly envelope: string
+  /** JSON of a `Sender`. */
+  readonly sender: string
   /** Null for a message that was not answered. */
   readonly reply: string | null
   /** 1 where its turn lost the session of the agent. */
   readonly session_retried: number
 }
 
-const earlier = (ended: string): string => `select id, state, envelope, reply, session_retried from messages
+const earlier = (ended: string): string => `select id, state, envelope, sender, reply, session_retried from messages
   where conversation_id = $1 and n < (select o.n from messages o where o.id = $2) and ${ended}
     and length(envelope) + coalesce(length(reply), 0) <= ${EARLIER_CHARACTERS_MAX}
   order by n desc limit ${EARLIER_MESSAGES_MAX}`

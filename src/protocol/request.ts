@@ -12,6 +12,8 @@ export interface Sender {
   readonly name: string
   /** The door the message came through: `http`, `discord`, `clock`, `mcp`. */
   readonly door: string
+  /** The chat channel that the message came through. Only then `metadata.chat` of the message was written by the platform. */
+  readonly channel?: string
 }
 
 export type RequestPartType = 'text' | 'file' | 'data'

@@ -17,9 +17,10 @@ import {
 import type { Log } from '../log.ts'
 import type { Artifact } from '../protocol/a2a.ts'
 import type { Brief } from '../protocol/brief.ts'
+import { partsWithOrigin } from '../protocol/chat/from-chat.ts'
 import { toRequest } from '../protocol/envelope.ts'
 import { mergeArtifact } from '../protocol/merge-artifact.ts'
-import { joinText } from '../protocol/request.ts'
+import { textOf } from '../protocol/part.ts'
 import { traceVariables } from '../protocol/trace-context.ts'
 import type { BackendPool } from './backend-pool.ts'
 import type { HandlerHealth } from './handler-health.ts'
@@ -231,7 +232,7 @@ function toTurn(lease: Lease, brief: Brief, during: Pick<Turn, 'ask' | 'onWait'>
     messageId: lease.messageId,
     conversationId: lease.conversationId,
     request,
-    prompt: toPrompt(lease, brief, joinText(request.parts)),
+    prompt: toPrompt(lease, brief, textOf(partsWithOrigin(envelope.message, sender))),
     systemPrompt: brief.systemPrompt,
     ...(brief.peers !== undefined && { peers: brief.peers }),
     ...(brief.recalled !== undefined && { recalled: brief.recalled }),

@@ -12,6 +12,7 @@ import { channelFailureTests } from './channel/failures.ts'
 import { channelLimitTests } from './channel/limits.ts'
 import { ADA, type ChannelUnderTest, type ChatOptions, openChat } from './channel/open-chat.ts'
 import { channelPeopleTests } from './channel/people.ts'
+import { channelPlaceTests } from './channel/place.ts'
 import { channelQuestionTests } from './channel/questions.ts'
 
 export type { ChannelUnderTest }
@@ -93,6 +94,7 @@ export function channelContract(under: ChannelUnderTest): void {
     channelFailureTests(under)
     channelLimitTests(under)
     channelPeopleTests(under)
+    channelPlaceTests(under)
     channelQuestionTests(under)
     channelBudgetTests(under)
   })

@@ -12,6 +12,10 @@ export interface ChatService {
   newPlace(kind: 'direct' | 'group' | 'thread', parent?: Place): Place
   /** A person (or a bot) writes. The service keeps it while the platform is away; the id of the message. */
   say(message: Said): string
+  /** A person changes the text of an own message. */
+  edit(message: { place: Place; messageId: string; text: string }): void
+  /** A person deletes an own message. Absent where the service tells a bot nothing of it. */
+  remove?(message: { place: Place; messageId: string }): void
   /** What the bot has written in a place, in the order of arrival, each as it is shown now. */
   written(place: Place): readonly Written[]
   /** What the bot shows on a message: the last state of `react`. */
@@ -56,6 +60,12 @@ export interface Said {
   readonly files?: readonly { readonly name: string; readonly content: Uint8Array; readonly mediaType?: string }[]
   /** Delivers the event a second time. */
   readonly twice?: boolean
+  /** The id of the message that it replies to. */
+  readonly replyTo?: string
+  /** Who wrote it first, where the service tells. */
+  readonly forwardedFrom?: string
+  /** The id of its album, where the service has albums. */
+  readonly album?: string
 }
 
 export interface Written {

@@ -2,7 +2,7 @@
 import type { AddressInfo } from 'node:net'
 import { createServer, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
-import type { Author, IncomingMessage, Place } from '../../src/doors/chat/channel.ts'
+import type { Author, IncomingMessage, Place, QuotedMessage } from '../../src/doors/chat/channel.ts'
 import type { ChatService, Said, Written } from './chat-service.ts'
 import { type CallWindow, createCallCounts } from './windows.ts'
 
@@ -141,6 +141,12 @@ export async function startSocketService({
       write({ ...line, id })
     })
   }
+  const quotedBy = ({ replyTo }: Said): QuotedMessage | undefined => {
+    const own = written.find(({ id }) => id === replyTo)
+    if (own !== undefined) return { messageId: own.id, authorName: 'Molecule', isOwn: true, text: own.text }
+    const other = said.find(({ id }) => id === replyTo)
+    return other && { messageId: other.id, authorName: other.author.name, isOwn: false, text: other.text }
+  }
   return {
     apiUrl: `tcp://127.0.0.1:${(server.address() as AddressInfo).port}`,
     token,
@@ -149,13 +155,28 @@ export async function startSocketService({
       return { id, name: `#${id}`, isDirect: kind === 'direct', ...(parent && { parentId: parent.id }) }
     },
     say(given) {
-      const message = toIncoming(given, files)
+      const message = toIncoming(given, files, quotedBy(given))
       said.push(message)
       if (!usesHistory) unconfirmed.set(message.id, message)
       const event = { type: 'message', message: { ...message, isLive: true } }
       write(event)
       if (given.twice) write(event)
       return message.id
+    },
+    edit({ messageId, text }) {
+      const index = said.findIndex(({ id }) => id === messageId)
+      const old = said[index]
+      if (old === undefined) throw new Error(`no message ${messageId}`)
+      const message = { ...old, text }
+      said[index] = message
+      if (unconfirmed.has(messageId)) unconfirmed.set(messageId, message)
+      write({ type: 'edited', message })
+    },
+    remove({ place, messageId }) {
+      unconfirmed.delete(messageId)
+      const index = said.findIndex(({ id }) => id === messageId)
+      if (index !== -1) said.splice(index, 1)
+      write({ type: 'deleted', message: { place: place.id, messageId } })
     },
     written: (place) => written.filter((message) => message.place === place.id),
     reaction: (place, messageId) => reactions.get(`${place.id} ${messageId}`),
@@ -210,8 +231,9 @@ function toStored(id: string, line: Line): StoredMessage {
   }
 }
 
-function toIncoming(given: Said, stored: Map<string, Uint8Array>): IncomingMessage {
+function toIncoming(given: Said, stored: Map<string, Uint8Array>, quoted?: QuotedMessage): IncomingMessage {
   const { place, text, author = ADA, mentions = false, sentAtMs = Date.now(), files = [] } = given
+  const { forwardedFrom, album: groupId } = given
   const attached = files.map(({ name, content, mediaType }) => {
     const ref = `f${++numbers}`
     stored.set(ref, content)
@@ -225,5 +247,8 @@ function toIncoming(given: Said, stored: Map<string, Uint8Array>): IncomingMessa
     isAddressed: place.isDirect || mentions,
     sentAtMs,
     files: attached,
+    ...(quoted && { quoted }),
+    ...(forwardedFrom !== undefined && { forwardedFrom }),
+    ...(groupId !== undefined && { groupId }),
   }
 }

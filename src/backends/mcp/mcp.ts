@@ -8,6 +8,7 @@ import type { Client } from '@modelcontextprotocol/client'
 import { MoleculeError } from '../../errors.ts'
 import { childEnvironment } from '../../process/child-environment.ts'
 import type { SpawnOptions } from '../../process/processes.ts'
+import { joinText } from '../../protocol/request.ts'
 import { traceFromVariables } from '../../protocol/trace-context.ts'
 import type { Backend, BackendContext, BackendDefinition, Turn, Validation } from '../backend.ts'
 import { ENDPOINT_OPTIONS } from '../endpoint.ts'
@@ -139,7 +140,7 @@ async function callTool(
   const result = await client.callTool(
     {
       name: settings.tool,
-      arguments: toolArguments(turn.prompt, settings, tool),
+      arguments: toolArguments(joinText(turn.request.parts), settings, tool),
       ...(trace !== undefined && { _meta: { ...trace } }),
     },
     {

@@ -9,6 +9,7 @@ import type {
   Place,
   SoughtPost,
 } from '../chat/channel.ts'
+import { type DiscordSelf, readableText, readForwarded, toFile, toQuoted } from './discord-quotes.ts'
 
 const BUTTONS_PER_ROW = 5
 const BUTTON_STYLES = { good: 3, plain: 2, bad: 4 } as const
@@ -53,45 +54,22 @@ export function toAuthor({ id, username, global_name, bot }: APIUser, isWebhook 
   return { id, name: global_name ?? username, isBot: bot === true || isWebhook }
 }
 
-export function toIncomingMessage(
-  message: APIMessage,
-  place: Place,
-  me: { readonly id: string; readonly roleId: string | undefined },
-): IncomingMessage {
-  const { id, author, content, mentions, mention_roles, attachments, timestamp, referenced_message, webhook_id } =
-    message
+export function toIncomingMessage(message: APIMessage, place: Place, me: DiscordSelf): IncomingMessage {
+  const { id, author, content, mentions, mention_roles, attachments, timestamp, webhook_id } = message
   const isMentioned =
     mentions.some((user) => user.id === me.id) || (me.roleId !== undefined && mention_roles.includes(me.roleId))
+  const quoted = toQuoted(message, me)
   return {
     id,
     place,
     author: toAuthor(author, webhook_id !== undefined),
     sentAtMs: Date.parse(timestamp),
+    isAddressed: place.isDirect || isMentioned || quoted?.isOwn === true,
     text: readableText(content, mentions, me),
-    isAddressed: place.isDirect || isMentioned || referenced_message?.author.id === me.id,
-    files: attachments.map(({ filename, url, size, content_type }) => ({
-      ref: url,
-      name: filename,
-      bytes: size,
-      ...(content_type !== undefined && { mediaType: content_type }),
-    })),
+    files: attachments.map(toFile),
+    ...(quoted && { quoted }),
+    ...readForwarded(message, me),
   }
-}
-
-/** Removes mentions of the bot and shows other people by name. */
-function readableText(
-  content: string,
-  mentions: readonly APIUser[],
-  me: { readonly id: string; readonly roleId: string | undefined },
-): string {
-  const names = new Map(mentions.map((user) => [user.id, user.global_name ?? user.username]))
-  return content
-    .replaceAll(/<@(!?|&)(\d+)>/g, (mention, kind: string, id: string) => {
-      if (id === (kind === '&' ? me.roleId : me.id)) return ''
-      const name = kind === '&' ? undefined : names.get(id)
-      return name === undefined ? mention : `@${name}`
-    })
-    .trim()
 }
 
 /** The body of a new message. Mentions in it notify no one, and Discord drops a second copy with the same nonce. */

@@ -1,6 +1,7 @@
 /** Translates between the objects of Telegram's Bot API and the channel seam. */
 import type { CallbackQuery, Message, Update, User } from 'grammy/types'
 import type { Author, ChatPost, IncomingFile, IncomingMessage, Place } from '../chat/channel.ts'
+import { fullName, nameOfChat, nameOfOrigin, toQuoted } from './telegram-quotes.ts'
 
 const BUTTON_LABEL_CHARS_MAX = 60
 
@@ -32,31 +33,19 @@ function toAuthor(user: User): Author {
   return { id: String(user.id), name: fullName(user), isBot: user.is_bot }
 }
 
-function fullName({
-  first_name,
-  last_name,
-  username,
-}: {
-  first_name?: string
-  last_name?: string
-  username?: string
-}): string {
-  return [first_name, last_name].filter(Boolean).join(' ') || username || 'someone'
-}
-
 /** Undefined for what is no message of a person: joins, pins, new titles. */
 export function toIncomingMessage({ update_id, message }: Update, me: BotAccount): IncomingMessage | undefined {
   if (message === undefined) return undefined
   const text = message.text ?? message.caption ?? ''
   const files = filesOf(message)
   if (message.text === undefined && message.caption === undefined && files.length === 0) return undefined
-  const { from, sender_chat, message_id, date, reply_to_message } = message
+  const { from, sender_chat, message_id, date, forward_origin, media_group_id } = message
   // An anonymous administrator writes in the name of the group; `from` is then an account of the service.
   const author = sender_chat
-    ? { id: String(sender_chat.id), name: 'title' in sender_chat ? (sender_chat.title ?? '') : '', isBot: false }
+    ? { id: String(sender_chat.id), name: nameOfChat(sender_chat), isBot: false }
     : toAuthor(from as User)
   const mention = readMentions(message, text, me)
-  const isReply = reply_to_message?.from?.id === me.id && reply_to_message.forum_topic_created === undefined
+  const quoted = toQuoted(message, me.id)
   return {
     id: String(update_id),
     messageId: String(message_id),
@@ -65,7 +54,10 @@ export function toIncomingMessage({ update_id, message }: Update, me: BotAccount
     text: mention.text,
     files,
     sentAtMs: date * 1000,
-    isAddressed: message.chat.type === 'private' || mention.isAddressed || isReply,
+    isAddressed: message.chat.type === 'private' || mention.isAddressed || quoted?.isOwn === true,
+    ...(quoted && { quoted }),
+    ...(forward_origin && { forwardedFrom: nameOfOrigin(forward_origin) }),
+    ...(media_group_id !== undefined && { groupId: media_group_id }),
   }
 }
 

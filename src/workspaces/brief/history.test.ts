@@ -29,7 +29,8 @@ test('RT-3 the text of a claimed message may be in content, in text or in parts;
 
 test('RT-3 a stored message without a reply has a place for it', () => {
   const envelope = JSON.stringify(envelopeOf().raw)
-  const replyTo = (state: string) => exchangeOf({ id: 'm', state, envelope, reply: null })[1].parts[0]?.text
+  const sender = JSON.stringify({ kind: 'person', id: '1', name: 'Ada', door: 'http' })
+  const replyTo = (state: string) => exchangeOf({ id: 'm', state, envelope, sender, reply: null })[1].parts[0]?.text
   assert.deepEqual(['canceled', 'dead', 'done'].map(replyTo), [
     '(The user cancelled this turn before its end.)',
     '(This turn failed without an answer.)',

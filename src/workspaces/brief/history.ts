@@ -11,9 +11,11 @@ import {
   readUnansweredHistories,
 } from '../../inbox/brief-reads.ts'
 import type { Message, Part, Role } from '../../protocol/a2a.ts'
+import { partsWithOrigin } from '../../protocol/chat/from-chat.ts'
 import { type Envelope, restoreEnvelope } from '../../protocol/envelope.ts'
 import { isJsonObject } from '../../protocol/json.ts'
 import { readPart } from '../../protocol/part.ts'
+import type { Sender } from '../../protocol/request.ts'
 import { readReplyIfWhole } from '../../protocol/stored-reply.ts'
 import type { Store, Transaction } from '../../store/store.ts'
 import { type ClaimingTurn, joinHistory } from './claimed-history.ts'
@@ -71,10 +73,13 @@ export function exchangeOf({
   id,
   state,
   envelope,
+  sender,
   reply,
 }: Omit<EarlierMessage, 'session_retried'>): readonly [Message, Message] {
+  const { message } = restoreEnvelope(envelope)
+  const said = { ...message, parts: partsWithOrigin(message, JSON.parse(sender) as Sender) }
   const parts = reply === null ? [{ text: MISSING_REPLIES[state] ?? '' }] : writtenParts(reply, { id, state })
-  return [restoreEnvelope(envelope).message, { messageId: `${id}.reply`, role: 'ROLE_AGENT', parts }]
+  return [said, { messageId: `${id}.reply`, role: 'ROLE_AGENT', parts }]
 }
 
 /** After what a cancelled turn had written stands that it is not whole. */

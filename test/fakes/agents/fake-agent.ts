@@ -55,9 +55,11 @@ export function argumentAfter(name: string): string | undefined {
 
 /** A message `!NAME text` chooses the behaviour NAME for `text`; any other message gets the default. */
 export function chooseBehaviour(message: string, fallback: string): { name: string; text: string } {
-  const command = /^!([a-z0-9-]+) ?/.exec(message)
+  // The platform says before the text where a message of a chat comes from.
+  const text = message.replace(/^<from_chat>[\s\S]*?<\/from_chat>\n\n/, '')
+  const command = /^!([a-z0-9-]+) ?/.exec(text)
   if (command === null) return { name: fallback, text: message }
-  return { name: command[1] ?? '', text: message.slice(command[0].length) }
+  return { name: command[1] ?? '', text: text.slice(command[0].length) }
 }
 
 export async function readStdin(): Promise<string> {

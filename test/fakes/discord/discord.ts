@@ -63,9 +63,9 @@ export async function startDiscord(): Promise<FakeDiscord> {
   await once(server, 'listening')
   world.baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 
-  const announce = (message: DiscordMessage) => {
+  const announce = (message: DiscordMessage, type = 'MESSAGE_CREATE') => {
     const guildId = world.channels.get(message.channel_id)?.guild_id
-    gateway.dispatch('MESSAGE_CREATE', guildId ? { ...message, guild_id: guildId } : message)
+    gateway.dispatch(type, guildId ? { ...message, guild_id: guildId } : message)
   }
   const interact = (interaction: object, channelId: string, author: Author): Promise<string> => {
     const channel = world.channels.get(channelId)
@@ -108,7 +108,21 @@ export async function startDiscord(): Promise<FakeDiscord> {
       return message.id
     },
     sayUnseen: (said) => add(world, said).id,
-    repeat: (messageId) => world.messages.filter(({ id }) => id === messageId).forEach(announce),
+    repeat(messageId) {
+      for (const message of world.messages.filter(({ id }) => id === messageId)) announce(message)
+    },
+    edit({ place, messageId, text }) {
+      const message = world.message(place.id, messageId)
+      if (message === undefined) throw new Error(`no message ${messageId}`)
+      message.content = text
+      message.edited_timestamp = new Date().toISOString()
+      announce(message, 'MESSAGE_UPDATE')
+    },
+    remove({ place, messageId }) {
+      const guild_id = world.channels.get(place.id)?.guild_id
+      world.deleteMessage(place.id, messageId)
+      gateway.dispatch('MESSAGE_DELETE', { id: messageId, channel_id: place.id, ...(guild_id && { guild_id }) })
+    },
     written: (place) =>
       world.messages
         .filter(({ channel_id, author }) => channel_id === place.id && author.id === world.bot.id)
@@ -171,13 +185,16 @@ const FAULTS = {
   refused: { status: 403 },
 } as const satisfies Record<string, DiscordFault>
 
-function add(world: DiscordWorld, { place, text, author = ADA, mentions, sentAtMs, files }: Said): DiscordMessage {
+function add(world: DiscordWorld, said: Said): DiscordMessage {
+  const { place, text, author = ADA, mentions, sentAtMs, files, replyTo, forwardedFrom } = said
   return world.addMessage({
     channelId: place.id,
     author: toUser(author),
     content: mentions ? `<@${world.bot.id}> ${text}` : text,
     ...(sentAtMs !== undefined && { atMs: sentAtMs }),
     ...(files && { files }),
+    ...(replyTo !== undefined && { replyTo }),
+    isForwarded: forwardedFrom !== undefined,
     pings: false,
   })
 }

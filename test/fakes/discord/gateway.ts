@@ -125,10 +125,11 @@ function visibleData(
   data: object,
   { world, intents }: { world: DiscordWorld; intents: number },
 ): object | undefined {
-  if (type !== 'MESSAGE_CREATE') return data
+  if (!/^MESSAGE_(CREATE|UPDATE|DELETE)$/.test(type)) return data
   const message = data as { guild_id?: string; mentions: readonly { id: string }[]; author: { id: string } }
   const isDirect = message.guild_id === undefined
   if ((intents & (isDirect ? INTENT.directMessages : INTENT.guildMessages)) === 0) return undefined
+  if (type === 'MESSAGE_DELETE') return data
   const isOwn = message.author.id === world.bot.id || message.mentions.some(({ id }) => id === world.bot.id)
   if (isDirect || isOwn || (intents & INTENT.content) !== 0) return data
   return { ...data, content: '', attachments: [], components: [], embeds: [] }

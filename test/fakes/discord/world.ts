@@ -50,7 +50,8 @@ export interface DiscordMessage {
   readonly attachments: readonly DiscordAttachment[]
   components: readonly { readonly type: number; readonly components: readonly DiscordButton[] }[]
   readonly nonce?: string
-  readonly message_reference?: { readonly message_id: string }
+  readonly message_reference?: { readonly message_id: string; readonly type: 0 | 1 }
+  readonly message_snapshots?: readonly { readonly message: object }[]
   readonly referenced_message?: DiscordMessage | null
 }
 
@@ -60,6 +61,8 @@ export interface NewDiscordMessage {
   readonly content: string
   readonly atMs?: number
   readonly replyTo?: string
+  /** A copy of another message, whose author the service does not show. */
+  readonly isForwarded?: boolean
   readonly files?: readonly { readonly name: string; readonly content: Uint8Array; readonly mediaType?: string }[]
   readonly components?: DiscordMessage['components']
   readonly nonce?: string
@@ -122,7 +125,7 @@ export class DiscordWorld {
     const { channelId, author, content, atMs = Date.now(), replyTo, files = [], components = [], nonce } = given
     const mentioned = [...content.matchAll(/<@!?(\d+)>/g)].map(([, id = '']) => id)
     const referenced = replyTo === undefined ? undefined : this.messages.find(({ id }) => id === replyTo)
-    const message: DiscordMessage = {
+    const written: DiscordMessage = {
       id: this.snowflake(atMs),
       channel_id: channelId,
       author,
@@ -135,8 +138,9 @@ export class DiscordWorld {
       mention_roles: [...content.matchAll(/<@&(\d+)>/g)].map(([, id = '']) => id),
       attachments: files.map((file) => this.#attach(file)),
       ...(nonce !== undefined && { nonce }),
-      ...(referenced && { message_reference: { message_id: referenced.id }, referenced_message: referenced }),
+      ...(referenced && { message_reference: { message_id: referenced.id, type: 0 }, referenced_message: referenced }),
     }
+    const message = given.isForwarded ? asForward(written) : written
     if (author.bot && given.pings !== false)
       this.pinged.push(...mentioned, ...(content.match(/@(everyone|here)/g) ?? []))
     this.messages.push(message)
@@ -148,11 +152,38 @@ export class DiscordWorld {
     return this.messages.find((message) => message.channel_id === channelId && message.id === id)
   }
 
+  deleteMessage(channelId: string, id: string): void {
+    const index = this.messages.findIndex((message) => message.channel_id === channelId && message.id === id)
+    if (index !== -1) this.messages.splice(index, 1)
+  }
+
   #attach({ name, content, mediaType }: { name: string; content: Uint8Array; mediaType?: string }): DiscordAttachment {
     const id = this.snowflake()
     this.files.set(id, content)
     const url = `${this.baseUrl}/attachments/${id}/${encodeURIComponent(name)}`
     return { id, filename: name, size: content.length, url, ...(mediaType && { content_type: mediaType }) }
+  }
+}
+
+/** The copy has no author. Its own text is empty, so it mentions no one. */
+function asForward({ content, attachments, mentions, ...message }: DiscordMessage): DiscordMessage {
+  const { timestamp, edited_timestamp, mention_roles, components } = message
+  const copy = {
+    type: 0,
+    content,
+    attachments,
+    embeds: [],
+    timestamp,
+    edited_timestamp,
+    mentions,
+    mention_roles,
+    components,
+  }
+  return {
+    ...message,
+    ...{ content: '', attachments: [], mentions: [], mention_roles: [] },
+    message_reference: { message_id: message.id, type: 1 },
+    message_snapshots: [{ message: copy }],
   }
 }
 

@@ -59,6 +59,9 @@ export interface TelegramMessage {
     readonly mime_type?: string
     readonly file_size: number
   }
+  readonly forward_origin?: { readonly type: 'hidden_user'; readonly sender_user_name: string; readonly date: number }
+  readonly media_group_id?: string
+  edit_date?: number
   readonly photo?: readonly { readonly file_id: string; readonly file_size: number }[]
 }
 

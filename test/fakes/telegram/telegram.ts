@@ -109,7 +109,7 @@ export async function startTelegram(): Promise<FakeTelegram> {
       .map((m) => toWritten(m, world))
   const say = (said: Said): string => {
     const message = addSaid(world, said)
-    polls.add({ message }, said.twice)
+    polls.add({ message: { ...message } }, said.twice)
     return String(message.message_id)
   }
   return {
@@ -137,6 +137,14 @@ export async function startTelegram(): Promise<FakeTelegram> {
       const answer = () => world.messages.find((message) => String(message.reply_to_message?.message_id) === id)
       await waitUntil(() => answer() !== undefined, `an answer to /${name}`)
       return answer()?.text ?? ''
+    },
+    edit({ place, messageId, text }) {
+      const message = world.find(chatId(place), Number(messageId))
+      if (message === undefined) throw new Error(`no message ${messageId}`)
+      if (message.document === undefined) message.text = text
+      else message.caption = text
+      message.edit_date = Math.floor(Date.now() / 1000)
+      polls.add({ edited_message: { ...message } })
     },
     fail: (method, fault) => void faults.push({ method: new RegExp(`^${method}$`), fault }),
     failNextSend: (fault) => void faults.push({ method: /^send(Message|Document|Photo)$/, fault: FAULTS[fault] }),
@@ -231,9 +239,12 @@ function createUpdates() {
       pending.push(added, ...(twice ? [added] : []))
       flush()
     },
-    poll({ offset = 0, timeout = 0 }: Parameters, response: ServerResponse) {
+    poll({ offset = 0, timeout = 0, allowed_updates: allowed = [] }: Parameters, response: ServerResponse) {
       conflict()
-      const left = pending.filter(({ update_id }) => update_id >= offset)
+      const left = pending.filter(
+        ({ update_id, ...update }) =>
+          update_id >= offset && Object.keys(update).every((kind) => allowed.includes(kind)),
+      )
       pending.splice(0, pending.length, ...left)
       polledMs = Date.now()
       waiting = response
@@ -310,7 +321,7 @@ function addPlace(world: TelegramWorld, kind: 'direct' | 'group' | 'thread', par
 
 function addSaid(
   world: TelegramWorld,
-  { place, text, author = ADA, mentions, sentAtMs, files = [] }: Said,
+  { place, text, author = ADA, mentions, sentAtMs, files = [], ...refers }: Said,
 ): TelegramMessage {
   const chat = world.chats.get(chatId(place))
   if (chat === undefined) throw new Error(`no chat ${place.id}`)
@@ -328,8 +339,25 @@ function addSaid(
     from: toUser(author),
     ...(sentAtMs !== undefined && { date: Math.floor(sentAtMs / 1000) }),
     ...(thread !== undefined && { message_thread_id: Number(thread), is_topic_message: true as const }),
+    ...toReferences(world, chat, refers),
     ...(file ? { caption: shown, document: storeFile(world, file) } : { text: shown, entities }),
   })
+}
+
+/** What the message replies to, its first author, its album. */
+function toReferences(
+  world: TelegramWorld,
+  chat: TelegramChat,
+  { replyTo, forwardedFrom, album }: Pick<Said, 'replyTo' | 'forwardedFrom' | 'album'>,
+): Pick<TelegramMessage, 'reply_to_message' | 'forward_origin' | 'media_group_id'> {
+  const replied = replyTo === undefined ? undefined : world.find(chat.id, Number(replyTo))
+  return {
+    ...(replied && { reply_to_message: replied }),
+    ...(forwardedFrom !== undefined && {
+      forward_origin: { type: 'hidden_user', sender_user_name: forwardedFrom, date: Math.floor(Date.now() / 1000) },
+    }),
+    ...(album !== undefined && { media_group_id: album }),
+  }
 }
 
 function storeFile(

@@ -5,11 +5,13 @@
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import type { Part } from '../../../protocol/a2a.ts'
 import { envelopeOf } from '../../../protocol/envelope.ts'
+import type { Standing } from '../access.ts'
 import type { IncomingMessage } from '../channel.ts'
 import type { SessionContext } from '../chat-context.ts'
 import type { TaskFollower } from '../send/follow.ts'
 import { chatPrincipal } from '../store/channels.ts'
 import type { KnownPlace } from '../store/chat-log.ts'
+import { originOf } from './origin.ts'
 
 const FILES_MAX = 10
 /** A turn that waits for its answer is the oldest of its place; those before it may have ended just now. */
@@ -19,11 +21,12 @@ interface ChatAdmission {
   readonly message: IncomingMessage
   readonly known: KnownPlace
   readonly workspaceId: string | undefined
+  readonly standing: Standing
 }
 
 /** Stores the message for its workspace, or refuses it with one sentence. */
 export async function admit(
-  { message, known, workspaceId }: ChatAdmission,
+  { message, known, workspaceId, standing }: ChatAdmission,
   context: SessionContext,
   follower: TaskFollower,
 ): Promise<void> {
@@ -38,7 +41,7 @@ export async function admit(
   }
   if (workspaceId === undefined) return await refuse(NO_AGENT_TEXT)
   try {
-    const taskId = await sendToWorkspace({ message, known, workspaceId }, context)
+    const taskId = await sendToWorkspace({ message, known, workspaceId, standing }, context)
     await chatLog.record({ ...key, messageId, person: author.id, taskId })
     follower.follow({ ...key, messageId, person: author.id, taskId, receivedAtMs: message.sentAtMs }, workspaceId)
   } catch (thrown) {
@@ -65,27 +68,32 @@ const REFUSALS: Partial<Record<MoleculeError['code'], string>> = {
 
 /** The id of the task. */
 async function sendToWorkspace(
-  { message, known, workspaceId }: Required<ChatAdmission>,
+  { message, known, workspaceId, standing }: ChatAdmission & { readonly workspaceId: string },
   context: SessionContext,
 ): Promise<string> {
   const { stored, reception } = context
   const { place, author, id } = message
   const parts = await toParts(message, context)
-  const waitingTask = await findWaitingTask(known, workspaceId as string, context)
+  const waitingTask = await findWaitingTask(known, workspaceId, context)
   const key = `${stored.name}-${place.id}-${id}`
-  const chat = { channel: stored.name, place: place.id, place_name: place.name, person: author.name }
   const envelope = envelopeOf({
     messageId: key,
     parts,
     contextId: known.contextId,
     ...(waitingTask !== undefined && { taskId: waitingTask }),
-    metadata: { chat },
+    metadata: { chat: originOf(message, stored.name, standing) },
   })
   const { taskId } = await reception.admit({
-    workspaceId: workspaceId as string,
+    workspaceId,
     principal: chatPrincipal(stored.name, place.id),
     idempotencyKey: key,
-    sender: { kind: author.isBot ? 'program' : 'person', id: author.id, name: author.name, door: stored.kind },
+    sender: {
+      kind: author.isBot ? 'program' : 'person',
+      id: author.id,
+      name: author.name,
+      door: stored.kind,
+      channel: stored.name,
+    },
     envelope,
     replyTo: { door: context.door, channel: place.id },
     bytes: parts.reduce((sum, { text = '', raw = '' }) => sum + text.length + raw.length, 0),

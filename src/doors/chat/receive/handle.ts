@@ -63,11 +63,12 @@ export function createMessageHandler(context: SessionContext, parts: HandlerPart
       }
       if (command !== undefined) return await answerCommand(command)
       const workspaceId = await answeringWorkspace(place, context)
-      await admit({ message, known, workspaceId }, context, parts.follower)
+      await admit({ message, known, workspaceId, standing }, context, parts.follower)
     },
     async admitHeld(message) {
       const workspaceId = await answeringWorkspace(message.place, context)
-      await admit({ message, known: await placeOf(message), workspaceId }, context, parts.follower)
+      const standing = await judgePerson(context, message.author)
+      await admit({ message, known: await placeOf(message), workspaceId, standing }, context, parts.follower)
     },
   }
 }
