@@ -83,6 +83,8 @@ export const layerTable = {
         'src/inbox/rows/status-message.ts',
         'src/inbox/rows/task-messages.ts',
         'src/inbox/rules/rule-pattern.ts',
+        'src/workspaces/hide-secrets.ts',
+        'src/workspaces/may-talk.ts',
         'src/workspaces/memory/find-memories.ts',
         // How many tokens there may be.
         'src/workspaces/tokens.ts',

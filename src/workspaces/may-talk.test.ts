@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { mayTalk, type WorkspaceNode } from './may-talk.ts'
+import { mayTalk, seesConfig, type WorkspaceNode } from './may-talk.ts'
+import { TOKEN_ROLES } from './tokens.ts'
 
 const lead: WorkspaceNode = { id: 'lead' }
 const ops: WorkspaceNode = { id: 'ops' }
@@ -71,4 +72,9 @@ test('PL-8 in any hierarchy the rule is symmetric, never allows itself and reach
     }
   })
   fc.assert(property, { numRuns: 300 })
+})
+
+test('RT-7 admins and members see settings, other callers do not', () => {
+  const seen = TOKEN_ROLES.filter((role) => seesConfig({ role }))
+  assert.deepEqual(seen, ['admin', 'member'])
 })

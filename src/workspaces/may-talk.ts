@@ -33,6 +33,9 @@ export const seesStatusText = (
   ofWorkspaceId: string,
 ): boolean => PEOPLE.has(role) || workspaceId === ofWorkspaceId
 
+/** Whether the caller sees settings and the details of failures: admins and members do. Others see what a card shows. */
+export const seesConfig = ({ role }: { readonly role: string }): boolean => role === 'admin' || role === 'member'
+
 const PEOPLE: ReadonlySet<string> = new Set(PERSON_ROLES)
 
 const denied = (reason: string): TalkDecision => ({ ok: false, reason })

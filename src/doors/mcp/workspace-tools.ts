@@ -30,7 +30,7 @@ export const workspaceTools = [
     readOnly: true,
     async run(_, { registry, workspaceId: own }) {
       const peers = await registry.peers(own)
-      const listed = peers.slice(0, PEERS_MAX).map(viewPeer)
+      const listed = peers.slice(0, PEERS_MAX).map(peerLine)
       return jsonResult({ peers: listed, ...(peers.length > PEERS_MAX && { not_listed: peers.length - PEERS_MAX }) })
     },
   }),
@@ -47,7 +47,7 @@ export const workspaceTools = [
       if (workspace === undefined) throw new MoleculeError('not_found', `there is no workspace ${own}`)
       const { parentId, runtime, model, statusText, queueDepth, running } = workspace
       return jsonResult({
-        ...viewPeer(workspace),
+        ...peerLine(workspace),
         parent_id: parentId ?? null,
         runtime,
         model: model ?? null,
@@ -71,7 +71,7 @@ export const workspaceTools = [
   }),
 ]
 
-function viewPeer({ name, id, status, role }: Workspace) {
+function peerLine({ name, id, status, role }: Workspace) {
   return { name, id, status, role: shorten(role, ROLE_CHARACTERS_MAX) }
 }
 

@@ -13,9 +13,9 @@ import {
 import { requireAccess, rolesOf } from '../../../api/who-may.ts'
 import { MoleculeError } from '../../../errors.ts'
 import { readChannel, readChannels, readPairing, readPairings, readPublicChannels } from '../../../views/channels.ts'
+import { seesConfig } from '../../../workspaces/may-talk.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import { deliveryDoor, promptDoor } from '../../chat/chat-context.ts'
-import { seesConfig } from '../server/reach.ts'
 import { serve } from './route.ts'
 
 /** Of a check of the token. */

@@ -3,7 +3,8 @@ import { listConversations, readConversation, searchMessages as searchEndpoint }
 import { readChatPage } from '../../../views/chat-page.ts'
 import { readConversations } from '../../../views/conversations.ts'
 import { searchMessages } from '../../../views/message-search.ts'
-import { requireOwnWorkspace, requireWorkspace, seesConfig } from '../server/reach.ts'
+import { seesConfig } from '../../../workspaces/may-talk.ts'
+import { requireOwnWorkspace, requireWorkspace } from '../server/reach.ts'
 import { serve } from './route.ts'
 
 export const conversationRoutes = [

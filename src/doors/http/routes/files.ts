@@ -9,7 +9,7 @@ import { MoleculeError } from '../../../errors.ts'
 import { FILE_BYTES_MAX, FILES_MAX, type WorkspaceFiles } from '../../../workspaces/workspace-files.ts'
 import { readBody } from '../server/body.ts'
 import { type HttpEnv, serve } from './route.ts'
-import { viewCheck } from './workspaces.ts'
+import { checkAnswer } from './workspaces.ts'
 
 export const fileRoutes = [
   serve(listFiles, async ({ params }, { files }) => {
@@ -34,7 +34,7 @@ export const fileRoutes = [
     const size = content.length
     if (query.dry_run) {
       context.status(200)
-      return { path, size, ...viewCheck(await files.check(params.id, path, content)) }
+      return { path, size, ...checkAnswer(await files.check(params.id, path, content)) }
     }
     await requireVersion(context.req.header('If-Match'), { id: params.id, path }, files)
     const isNew = await files.write(params.id, path, content)

@@ -38,11 +38,11 @@ export const platformRoutes = [
     const text = metricsText(metrics, await readLoad(store))
     return context.body(text, 200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' })
   }),
-  serve(listAgents, async (_call, { agents }) => ({ agents: (await agents.list()).map(viewAgent) })),
+  serve(listAgents, async (_call, { agents }) => ({ agents: (await agents.list()).map(agentAnswer) })),
   serve(listFolders, ({ query }) => readFolders(query.path)),
 ]
 
-const viewAgent = ({ backend, program, path, version, problem, remedy, pays, ...agent }: FoundAgent) => ({
+const agentAnswer = ({ backend, program, path, version, problem, remedy, pays, ...agent }: FoundAgent) => ({
   backend,
   program,
   installed: path !== undefined,

@@ -24,19 +24,19 @@ import { serve } from './route.ts'
 export const registryRoutes = [
   serve(registerWorkspace, async ({ identity, body }, { registry }) => {
     const { id, report } = readReport(identity, body)
-    return viewReported(await registry.register(id, report))
+    return reportedAnswer(await registry.register(id, report))
   }),
   serve(sendHeartbeat, async ({ identity, body }, { registry }) => {
     const { id, report } = readReport(identity, body)
-    return viewReported(await registry.heartbeat(id, report))
+    return reportedAnswer(await registry.heartbeat(id, report))
   }),
   serve(discoverWorkspace, async ({ context, params }, { workspaces, addresses }) => {
     const workspace = await requireWorkspace(workspaces, params.id)
-    return viewPeer(workspace, addresses.baseUrl(context.env.incoming))
+    return peerAnswer(workspace, addresses.baseUrl(context.env.incoming))
   }),
   serve(listPeers, async ({ context, params }, { registry, addresses }) => {
     const peers = await registry.peers(params.id)
-    return { peers: peers.map((peer) => viewPeer(peer, addresses.baseUrl(context.env.incoming))) }
+    return { peers: peers.map((peer) => peerAnswer(peer, addresses.baseUrl(context.env.incoming))) }
   }),
 ]
 
@@ -46,7 +46,7 @@ function readReport(identity: Identity, { workspace_id: id, ...fields }: z.outpu
   return { id, report: Object.fromEntries(known) as HeartbeatReport }
 }
 
-function viewReported(workspace: Workspace & WorkspaceLoad): z.output<typeof reportedSchema> {
+function reportedAnswer(workspace: Workspace & WorkspaceLoad): z.output<typeof reportedSchema> {
   const { id, status, statusReason, queueDepth } = workspace
   return {
     id,
@@ -57,7 +57,7 @@ function viewReported(workspace: Workspace & WorkspaceLoad): z.output<typeof rep
   }
 }
 
-function viewPeer(workspace: Workspace, base: string): z.output<typeof peerSchema> {
+function peerAnswer(workspace: Workspace, base: string): z.output<typeof peerSchema> {
   const { id, name, role, runtime, status, statusReason, parentId } = workspace
   const url = `${base}/workspaces/${id}/a2a`
   return {

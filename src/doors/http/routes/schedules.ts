@@ -1,10 +1,10 @@
 /** Schedules over HTTP: messages that the clock sends to a workspace at times. Admins and members change them. */
 import { changeSchedule, createSchedule, deleteSchedule, listSchedules, runSchedule } from '../../../api/schedules.ts'
 import { readSchedule, readSchedules, type ScheduleReader } from '../../../views/schedules.ts'
+import { seesConfig } from '../../../workspaces/may-talk.ts'
 import type { ScheduleChange } from '../../../workspaces/schedules.ts'
 import { grantOf, type Identity } from '../../../workspaces/tokens.ts'
 import { newSigningSecret, requirePush } from '../a2a/push-methods.ts'
-import { seesConfig } from '../server/reach.ts'
 import { serve } from './route.ts'
 
 export const scheduleRoutes = [

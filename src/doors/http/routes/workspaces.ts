@@ -3,6 +3,7 @@
  * or id a second time, because it cannot be undone.
  */
 import type { z } from 'zod'
+import type { Frozen } from '../../../api/endpoint.ts'
 import {
   changeWorkspace,
   createConnectCommand,
@@ -19,6 +20,7 @@ import {
 } from '../../../api/workspaces.ts'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import { readTokensOf } from '../../../views/tokens.ts'
+import { wholeWorkspace, workspaceFor } from '../../../views/workspaces.ts'
 import type { Tokens } from '../../../workspaces/tokens.ts'
 import {
   type BackendCheck,
@@ -29,36 +31,36 @@ import {
 } from '../../../workspaces/workspace.ts'
 import { listReachable, requireWorkspace } from '../server/reach.ts'
 import { serve } from './route.ts'
-import { toNewWorkspace, toWorkspaceChange, viewWorkspace, viewWorkspaceFor } from './workspace-view.ts'
+import { toNewWorkspace, toWorkspaceChange } from './workspace-body.ts'
 
 export const workspaceRoutes = [
   serve(createWorkspace, async ({ context, query, body }, { workspaces, tokens, addresses, readCards }) => {
     if (query.dry_run) {
       context.status(200)
-      return viewCheck(await workspaces.check(toNewWorkspace(body)))
+      return checkAnswer(await workspaces.check(toNewWorkspace(body)))
     }
     const { warnings, ...workspace } = await workspaces.create(toNewWorkspace(body))
     const base = addresses.baseUrl(context.env.incoming)
     const access = isExternal(workspace) ? await createBridgeAccess(workspace, tokens, base) : {}
     context.header('Location', `/workspaces/${workspace.id}`)
     const card = (await readCards([workspace])).get(workspace.id)
-    return { ...viewWorkspace(workspace, card), ...access, warnings: warnings.length > 0 ? warnings : undefined }
+    return { ...wholeWorkspace(workspace, card), ...access, warnings: warnings.length > 0 ? warnings : undefined }
   }),
   serve(listWorkspaces, async ({ identity, query: { limit, after } }, { workspaces, readCards }) => {
     const page = await listReachable(identity, { limit, ...(after !== undefined && { after }) }, workspaces)
     const cards = await readCards(page.workspaces)
-    const shown = page.workspaces.map((each) => viewWorkspaceFor(identity, each, cards.get(each.id)))
+    const shown = page.workspaces.map((each) => workspaceFor(identity, each, cards.get(each.id)))
     return { workspaces: shown, next: page.next }
   }),
   serve(readWorkspace, async ({ params, identity }, { workspaces, readCards }) => {
     const workspace = await requireWorkspace(workspaces, params.id)
-    return viewWorkspaceFor(identity, workspace, (await readCards([workspace])).get(workspace.id))
+    return workspaceFor(identity, workspace, (await readCards([workspace])).get(workspace.id))
   }),
   serve(changeWorkspace, async ({ params, query, body }, { lifecycle, workspaces }) => {
     const { id, runtimeConfig } = await requireWorkspace(workspaces, params.id)
     const change = toWorkspaceChange(body, runtimeConfig)
-    if (query.dry_run) return viewCheck(await lifecycle.checkChange(id, change))
-    return viewWorkspace(await lifecycle.change(id, change))
+    if (query.dry_run) return checkAnswer(await lifecycle.checkChange(id, change))
+    return wholeWorkspace(await lifecycle.change(id, change))
   }),
   serve(createConnectCommand, async ({ context, params }, { workspaces, tokens, addresses, store }) => {
     const workspace = await requireWorkspace(workspaces, params.id)
@@ -72,16 +74,16 @@ export const workspaceRoutes = [
     requireConfirmation(confirm, workspace)
     return { deleted: await lifecycle.remove(workspace.id, { cascade }) }
   }),
-  serve(restartWorkspace, async ({ params }, { lifecycle }) => viewWorkspace(await lifecycle.restart(params.id))),
+  serve(restartWorkspace, async ({ params }, { lifecycle }) => wholeWorkspace(await lifecycle.restart(params.id))),
   serve(pauseWorkspace, async ({ params, query: { now } }, { lifecycle }) =>
-    viewWorkspace(await lifecycle.pause(params.id, { now })),
+    wholeWorkspace(await lifecycle.pause(params.id, { now })),
   ),
   serve(stopWorkspace, async ({ params }, { lifecycle }) => {
     const { workspace, canceled } = await lifecycle.stop(params.id)
-    return { ...viewWorkspace(workspace), canceled }
+    return { ...wholeWorkspace(workspace), canceled }
   }),
   serve(stopWorkspaces, async (_call, { workspaces, lifecycle }) => await stopAll(workspaces, lifecycle)),
-  serve(resumeWorkspace, async ({ params }, { lifecycle }) => viewWorkspace(await lifecycle.resume(params.id))),
+  serve(resumeWorkspace, async ({ params }, { lifecycle }) => wholeWorkspace(await lifecycle.resume(params.id))),
 ]
 
 type StoppedWorkspaces = z.output<typeof stopWorkspaces.answer>
@@ -104,9 +106,13 @@ async function stopAll(workspaces: Workspaces, lifecycle: WorkspaceLifecycle): P
 }
 
 /** The answer of a dry run: whether the workspace could run, and what its owner should know about the settings. */
-export function viewCheck({ warnings = [], limits, ...check }: BackendCheck): z.output<typeof workspaceCheckSchema> {
-  return { ...check, limits: limits && [...limits], warnings: [...warnings] }
-}
+export const checkAnswer = ({
+  warnings = [],
+  ...check
+}: BackendCheck): Frozen<z.output<typeof workspaceCheckSchema>> => ({
+  ...check,
+  warnings,
+})
 
 function notExternal({ name, runtime }: Workspace): MoleculeError {
   const reason = `the platform itself runs ${JSON.stringify(name)} (runtime ${runtime})`

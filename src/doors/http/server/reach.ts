@@ -105,9 +105,6 @@ export function requireOwnWorkspace({ role, name, workspaceId: own }: Identity, 
   })
 }
 
-/** Whether the caller sees settings and the details of failures: admins and members do. Others see what a card shows. */
-export const seesConfig = ({ role }: Identity): boolean => role === 'admin' || role === 'member'
-
 const isPerson = ({ role }: Identity): boolean => role === 'admin' || role === 'member' || role === 'viewer'
 
 function checkList({ workspaces = [] }: Identity, workspaceId: string): TalkDecision {

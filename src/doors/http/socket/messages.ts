@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import type { ActivityRow } from '../../../views/activity.ts'
-import type { WorkspaceView } from '../routes/workspace-view.ts'
+import type { WorkspaceAnswer } from '../../../views/workspaces.ts'
 
 /** The stream of created, changed and deleted workspaces. It has no numbers: it begins with a snapshot of all. */
 export const PLATFORM_STREAM = '_platform'
@@ -44,10 +44,10 @@ export function eventsMessage(workspace: string, row: ActivityRow): string {
 /** The workspace is deleted and all of its log was sent. */
 export const endedMessage = (workspace: string): string => JSON.stringify({ type: 'ended', workspace })
 
-export const snapshotMessage = (workspaces: readonly WorkspaceView[]): string =>
+export const snapshotMessage = (workspaces: readonly WorkspaceAnswer[]): string =>
   JSON.stringify({ type: 'snapshot', workspace: PLATFORM_STREAM, workspaces })
 
-export const changedMessage = (type: 'created' | 'changed', id: string, state: WorkspaceView): string =>
+export const changedMessage = (type: 'created' | 'changed', id: string, state: WorkspaceAnswer): string =>
   JSON.stringify({ type, workspace: PLATFORM_STREAM, id, state })
 
 export const deletedMessage = (id: string): string =>

@@ -8,10 +8,10 @@ import { rolesOf } from '../../../api/who-may.ts'
 import type { Clock } from '../../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import type { Log } from '../../../log.ts'
+import { workspaceFor } from '../../../views/workspaces.ts'
 import { createWakeUp } from '../../../wait.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import type { WorkspaceLogs } from '../../workspace-logs.ts'
-import { viewWorkspaceFor } from '../routes/workspace-view.ts'
 import { letOthersRun } from '../server/body.ts'
 import { errorAnswer } from '../server/errors.ts'
 import { reachable, requireOwnWorkspace } from '../server/reach.ts'
@@ -239,7 +239,7 @@ async function followPlatform(state: SocketReaderState): Promise<void> {
   const all = await visibleWorkspaces(state)
   state.sent = new Map(all.map(({ workspace, fingerprint }) => [workspace.id, fingerprint]))
   const snapshot = snapshotMessage(
-    all.map(({ workspace, card }) => viewWorkspaceFor(state.options.identity, workspace, card)),
+    all.map(({ workspace, card }) => workspaceFor(state.options.identity, workspace, card)),
   )
   state.sentNeeds = undefined
   await state.send([snapshot, ...(await changedNeeds(state))])
@@ -288,7 +288,7 @@ async function sendPlatformChanges(state: SocketReaderState): Promise<boolean> {
       changedMessage(
         known === undefined ? 'created' : 'changed',
         id,
-        viewWorkspaceFor(state.options.identity, workspace, card),
+        workspaceFor(state.options.identity, workspace, card),
       ),
     )
     if (known === undefined && state.others && !state.cursors.has(id) && mayFollow(state, id)) created.push(id)

@@ -5,7 +5,7 @@ import { openRoutes } from '../../../../test/harness/clients/route-calls.ts'
 import { openTestStore, START_MS } from '../../../../test/harness/stores/sqlite-store.ts'
 import { newWorkspaceSchema, workspaceChangeSchema } from '../../../api/workspaces.ts'
 import type { Workspace, WorkspaceLoad } from '../../../workspaces/workspace.ts'
-import { toNewWorkspace, toWorkspaceChange } from './workspace-view.ts'
+import { toNewWorkspace, toWorkspaceChange } from './workspace-body.ts'
 
 const WORKSPACE: Workspace & WorkspaceLoad = {
   id: WORKSPACE_ID,
