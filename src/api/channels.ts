@@ -16,6 +16,11 @@ const ids = z.array(z.string().trim().min(1).max(PLACE_CHARACTERS_MAX)).max(LIST
 
 const settingSchema = z.string().trim().min(1).max(SETTING_CHARACTERS_MAX)
 
+/** Absent for a channel that `molecule channel add` has made. */
+const gatewaySchema = z.strictObject({
+  owners: ids.unwrap().describe('The people whom the environment named as owners.'),
+})
+
 const newChannelSchema = z.strictObject({
   kind: z.string().min(1).max(40).meta({ names: 'channelKinds' }),
   /** Becomes part of principals and reply addresses. */
@@ -34,6 +39,7 @@ const newChannelSchema = z.strictObject({
   allowed_people: ids,
   allowed_places: ids,
   allowed_bots: ids,
+  gateway: gatewaySchema.optional().describe('`molecule gateway` keeps the channel equal to its environment.'),
   replace: z.boolean().default(false),
 })
 
@@ -48,6 +54,7 @@ const channelSchema = z.strictObject({
   allowed_places: z.array(z.string()).nullable().describe('Null: all places are answered.'),
   allowed_bots: z.array(z.string()),
   settings: z.record(z.string(), z.string()).describe('Settings of its kind that are no secrets.'),
+  gateway: gatewaySchema.nullable().describe('Null: `molecule gateway` did not make it.'),
   bindings: z.array(z.strictObject({ place: z.string(), workspace_id: z.string() })),
 })
 
@@ -78,7 +85,15 @@ export const listChannels = endpoint('GET /channels', {
   success: [200, 'The channels'],
   answer: z.strictObject({
     channels: z
-      .array(channelSchema.partial({ allowed_people: true, allowed_places: true, allowed_bots: true, settings: true }))
+      .array(
+        channelSchema.partial({
+          allowed_people: true,
+          allowed_places: true,
+          allowed_bots: true,
+          settings: true,
+          gateway: true,
+        }),
+      )
       .describe('A viewer sees neither who is allowed nor the settings.'),
   }),
 })

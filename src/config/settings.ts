@@ -214,6 +214,10 @@ const GATEWAY_VARIABLES: readonly { readonly name: string; readonly text: string
     name: 'PERMISSION',
     text: '`gateway`: what the agent may do without asking: ask (the default), allowed_tools or bypass',
   },
+  {
+    name: 'OWNER',
+    text: '`gateway`: ids of the owners of the bots, comma-separated: `discord:123`, or `123` where one bot is set',
+  },
   ...['DISCORD', 'TELEGRAM', 'SOCKET'].flatMap((service) => [
     { name: `${service}_ALLOWED_USERS`, text: '`gateway`: ids of people who need no pairing, comma-separated' },
     {

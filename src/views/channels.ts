@@ -24,7 +24,14 @@ export async function readChannel(store: ReadStore, name: string): Promise<Chann
 /** For a viewer: no lists of people, no settings, and no path in the problem. */
 export async function readPublicChannels(store: ReadStore): Promise<ApiAnswer<'GET /channels'>['channels']> {
   return (await readChannels(store)).map(
-    ({ allowed_people: _people, allowed_places: _places, allowed_bots: _bots, settings: _settings, ...shown }) => ({
+    ({
+      allowed_people: _people,
+      allowed_places: _places,
+      allowed_bots: _bots,
+      settings: _settings,
+      gateway: _gateway,
+      ...shown
+    }) => ({
       ...shown,
       problem: shown.problem === null ? null : publicReason(shown.problem),
     }),
@@ -53,7 +60,7 @@ function* channels(): Transaction<ChannelAnswer[]> {
   const rows = yield* sql<ChannelRow>(CHANNELS)
   const bindings = yield* sql<BindingRow>(BINDINGS)
   return rows.map(({ account, settings, ...row }) => {
-    const { allowedPeople, allowedPlaces, allowedBots, ofKind } = JSON.parse(settings) as ChannelSettings
+    const { allowedPeople, allowedPlaces, allowedBots, ofKind, gateway } = JSON.parse(settings) as ChannelSettings
     return {
       ...row,
       account: account === null ? null : (JSON.parse(account) as { name: string }).name,
@@ -61,6 +68,7 @@ function* channels(): Transaction<ChannelAnswer[]> {
       allowed_places: allowedPlaces ?? null,
       allowed_bots: allowedBots ?? [],
       settings: ofKind ?? {},
+      gateway: gateway === undefined ? null : { owners: [...gateway.owners] },
       bindings: bindings
         .filter(({ channel }) => channel === row.name)
         .map(({ place, workspace_id }) => ({ place, workspace_id })),

@@ -9,7 +9,8 @@ import { startsOf } from '../fakes/agents/claude-harness.ts'
 import { CLAUDE_LOGGED_IN, createFakeProgram } from '../fakes/agents/fake-program.ts'
 import type { ChatService } from '../fakes/chat-service.ts'
 import { startSocketService } from '../fakes/socket-service.ts'
-import { runCommand, startCommand } from '../harness/command.ts'
+import { startTelegram } from '../fakes/telegram/telegram.ts'
+import { openTerminal, runCommand, startCommand } from '../harness/command.ts'
 import { startPlatformFor } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 
@@ -223,4 +224,137 @@ test('GW-1 the gateway runs by environment alone; a bad number warns, and a seco
     // It has its workspace.
     assert.doesNotMatch(out, /makes a first workspace/)
   }
+})
+
+const stopPlatform = (home: string) =>
+  process.kill(JSON.parse(readFileSync(join(home, 'platform.json'), 'utf8')).pid, 'SIGTERM')
+
+/** A start of the gateway: what it prints, and who may do what then. */
+async function startAndRead(
+  t: TestContext,
+  env: Readonly<Record<string, string>> & { readonly MOLECULE_HOME: string },
+) {
+  const home = env.MOLECULE_HOME
+  const command = startCommand(t, ['gateway'], { env })
+  await command.waitForOutput(/Let them in/)
+  const list = async (args: readonly string[]) =>
+    JSON.parse((await runCommand([...args, '-o', 'json'], { env: { MOLECULE_HOME: home } })).out)
+  const people: { channel: string; person: string; state: string; role: string }[] = await list(['pair', 'list'])
+  const channels: { name: string }[] = await list(['channel', 'list'])
+  stopPlatform(home)
+  const { out, err } = await command.ended()
+  return {
+    out,
+    err,
+    people: people.map(({ channel, person, state, role }) => `${channel}/${person} ${state} ${role}`).sort(),
+    channels: channels.map(({ name }) => name),
+  }
+}
+
+test('GW-1 GW-4 OWNER names the owners: they are made at the start, and are none when it no longer names them', async (t) => {
+  const { service, home } = await setUp(t)
+  const base = {
+    MOLECULE_HOME: home,
+    SOCKET_API_URL: service.apiUrl,
+    SOCKET_CHANNEL_TOKEN: service.token,
+    AGENT_BACKEND: 'mock',
+    WORKING_DIR: home,
+  }
+  const first = await startAndRead(t, { ...base, OWNER: 'ada, socket:@bob:home' })
+  assert.deepEqual(first.people, ['socket/@bob:home approved owner', 'socket/ada approved owner'])
+  assert.doesNotMatch(first.out, /No person owns/)
+  const second = await startAndRead(t, { ...base, OWNER: 'socket:ada,discord:7' })
+  assert.deepEqual(second.people, ['socket/@bob:home approved user', 'socket/ada approved owner'])
+  assert.match(second.err, /OWNER no longer names @bob:home .*is no owner of socket any more/)
+  assert.match(second.err, /warning: OWNER names discord:7, and no discord bot is set; it is ignored/)
+  const third = await startAndRead(t, base)
+  assert.deepEqual(third.people, ['socket/@bob:home approved user', 'socket/ada approved user'])
+  assert.match(
+    third.out,
+    /No person owns socket yet .*set OWNER=socket:<id of a person>, or .*pair approve <code> --owner/,
+  )
+  const wrong = await runCommand(['gateway'], { env: { ...base, OWNER: 'discrod:7' } })
+  assert.equal(wrong.code, 1)
+  assert.match(
+    wrong.err,
+    /^error: OWNER cannot have "discrod:7": there is no kind of channel "discrod"; the kinds are /,
+  )
+  const unclear = await runCommand(['gateway'], { env: { ...base, OWNER: '7', TELEGRAM_BOT_TOKEN: 'x' } })
+  assert.match(unclear.err, /OWNER cannot have "7": several bots are set, so write of which one, as socket:7/)
+})
+
+test('GW-1 a bot that the environment no longer names is removed; one that "channel add" has made stays and is named', async (t) => {
+  const { service, home } = await setUp(t)
+  const [telegram, own] = [await startTelegram(), await startSocketService()]
+  t.after(() => Promise.all([telegram.close(), own.close()]))
+  const base = {
+    MOLECULE_HOME: home,
+    SOCKET_API_URL: service.apiUrl,
+    SOCKET_CHANNEL_TOKEN: service.token,
+    AGENT_BACKEND: 'mock',
+    WORKING_DIR: home,
+  }
+  const command = startCommand(t, ['gateway'], {
+    env: { ...base, TELEGRAM_BOT_TOKEN: telegram.token, TELEGRAM_API_URL: telegram.apiUrl, OWNER: 'telegram:1001' },
+  })
+  await command.waitForOutput(/Let them in/)
+  const add = ['channel', 'add', 'socket', '--name', 'mine', '--workspace', 'gateway', '--service-url', own.apiUrl]
+  const added = await runCommand(add, { env: { MOLECULE_HOME: home }, input: own.token })
+  assert.equal(added.code, 0, added.err)
+  await waitUntil(() => telegram.isConnected(), 'the bot of the environment is connected')
+  stopPlatform(home)
+  await command.ended()
+  const second = await startAndRead(t, base)
+  assert.deepEqual(second.channels, ['mine', 'socket'])
+  assert.deepEqual(second.people, [])
+  assert.match(
+    second.err,
+    /the telegram bot .?"telegram.?" of an earlier start is not in the environment, so it is removed/,
+  )
+  assert.match(second.err, /the socket bot .?"mine.?" is not in the environment and still answers/)
+})
+
+test('GW-4 without OWNER the terminal offers the people who write to the bot, until one of them is its owner', async (t) => {
+  const { service, home } = await setUp(t)
+  const env = {
+    MOLECULE_HOME: home,
+    SOCKET_API_URL: service.apiUrl,
+    SOCKET_CHANNEL_TOKEN: service.token,
+    AGENT_BACKEND: 'mock',
+    WORKING_DIR: home,
+  }
+  const terminal = openTerminal(t, ['gateway'], env)
+  await terminal.waitForText(/No person owns socket yet .*the people who write to it are offered here/)
+  await waitUntil(() => service.isConnected())
+  const [eve, ada] = [service.newPlace('direct'), service.newPlace('direct')]
+  service.say({ place: eve, author: { id: 'eve', name: 'Eve\u202e', isBot: false }, text: 'let me in' })
+  await terminal.waitForText(/Eve\\u202e \(eve\) wrote to the bot socket\. Make .* the owner, .*\[y\/N\] /)
+  terminal.type('n\n')
+  service.say({ place: ada, author: ADA, text: 'hello' })
+  await terminal.waitForText(/Ada \(ada\) wrote to the bot socket\./)
+  terminal.type('y\n')
+  await terminal.waitForText(/Ada \(ada\) is the owner of socket\./)
+  await waitUntil(() => service.written(ada).some(({ text }) => text === 'echo: hello'), 'the held message is answered')
+  const { out } = await runCommand(['pair', 'list', '-o', 'json'], { env: { MOLECULE_HOME: home } })
+  const people = JSON.parse(out).map(({ person, state, role }: Record<string, string>) => `${person} ${state} ${role}`)
+  assert.deepEqual(people, ['eve pending user', 'ada approved owner'])
+  stopPlatform(home)
+  assert.equal(await terminal.ended(), 0)
+})
+
+test('GW-1 a stop while the terminal asks about an owner ends the gateway', async (t) => {
+  const { service, home } = await setUp(t)
+  const env = {
+    MOLECULE_HOME: home,
+    SOCKET_API_URL: service.apiUrl,
+    SOCKET_CHANNEL_TOKEN: service.token,
+    AGENT_BACKEND: 'mock',
+    WORKING_DIR: home,
+  }
+  const terminal = openTerminal(t, ['gateway'], env)
+  await waitUntil(() => service.isConnected())
+  service.say({ place: service.newPlace('direct'), author: ADA, text: 'hello' })
+  await terminal.waitForText(/Make Ada the owner/)
+  stopPlatform(home)
+  assert.equal(await terminal.ended(), 0)
 })

@@ -8,6 +8,7 @@ import { builtinBackends } from '../../backends/backends.ts'
 import type { ChannelKind } from '../../doors/chat/channel.ts'
 import { MoleculeError } from '../../errors.ts'
 import type { Environment } from '../terminal/terminal.ts'
+import { readOwners } from './gateway-owners.ts'
 
 export interface GatewayChannel {
   readonly kind: ChannelKind
@@ -17,6 +18,8 @@ export interface GatewayChannel {
   readonly apiUrl?: string
   readonly allowedPeople?: readonly string[]
   readonly allowedPlaces?: readonly string[]
+  /** The ids of people whom `OWNER` makes owners. */
+  readonly owners: readonly string[]
 }
 
 export interface GatewaySettings {
@@ -73,7 +76,7 @@ export function readGatewaySettings({ env, kinds, warn }: GatewayInput): Gateway
       QUERY_TIMEOUT_MS: `${readNumber('QUERY_TIMEOUT_MS', TIMEOUT_MS_DEFAULT)}ms`,
     },
     given,
-    channels: readChannels(kinds, read),
+    channels: readChannels(kinds, read, warn),
   }
 }
 
@@ -108,13 +111,17 @@ export const variableOfOption = (option: string): AgentVariable | undefined =>
 export const programOption = ({ options }: BackendDefinition): string | undefined =>
   AGENT_VARIABLES.BACKEND_CLI_PATH.find((option) => Object.hasOwn(options, option))
 
-function readChannels(kinds: readonly ChannelKind[], read: (name: string) => string | undefined): GatewayChannel[] {
+function readChannels(
+  kinds: readonly ChannelKind[],
+  read: (name: string) => string | undefined,
+  warn: GatewayInput['warn'],
+): GatewayChannel[] {
   const readList = (name: string) =>
     read(name)
       ?.split(',')
       .map((id) => id.trim())
       .filter((id) => id !== '')
-  const channels = kinds.flatMap((kind): GatewayChannel[] => {
+  const channels = kinds.flatMap((kind): Omit<GatewayChannel, 'owners'>[] => {
     const token = read(kind.tokenVariable)
     if (token === undefined) return []
     const prefix = kind.kind.toUpperCase()
@@ -134,7 +141,11 @@ function readChannels(kinds: readonly ChannelKind[], read: (name: string) => str
       },
     ]
   })
-  if (channels.length > 0) return channels
+  if (channels.length > 0) {
+    const set = channels.map(({ kind }) => kind.kind)
+    const owners = readOwners(readList('OWNER') ?? [], { known: kinds.map(({ kind }) => kind), set, warn })
+    return channels.map((channel) => ({ ...channel, owners: owners.get(channel.kind.kind) ?? [] }))
+  }
   const [first] = kinds
   const others = kinds.slice(1).map(({ tokenVariable }) => tokenVariable)
   const steps = first === undefined ? '' : `: ${first.tokenSteps.join(' ')}`

@@ -11,7 +11,7 @@ import {
   createBackendRegistry,
   longBackendName,
 } from '../../backends/backends.ts'
-import { createPlatformClient, type PlatformClient } from '../../client/platform-client.ts'
+import { createPlatformClient } from '../../client/platform-client.ts'
 import {
   changeWorkspace,
   checkNewWorkspace,
@@ -33,9 +33,10 @@ import { adaptersDirOf } from '../data-folder/adapter-record.ts'
 import { ownCommand } from '../terminal/own-command.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { type StartedPlatform, up } from '../up/up.ts'
+import { setUpBots } from './gateway-bots.ts'
+import { offerOwners, ownerText } from './gateway-owners.ts'
 import {
   agentSettingsFor,
-  type GatewayChannel,
   type GatewaySettings,
   programOption,
   readGatewaySettings,
@@ -55,6 +56,7 @@ export async function gateway({ terminal, verbose }: GatewayOptions): Promise<vo
   const kinds = await Promise.all(Object.values(CHANNEL_KINDS).map((load) => load()))
   const warnings: string[] = []
   const settings = readGatewaySettings({ env: terminal.env, kinds, warn: (sentence) => warnings.push(sentence) })
+  const names = settings.channels.map(({ kind }) => kind.kind)
   for (const warning of warnings) terminal.err(`warning: ${warning}\n`)
   await checkBefore(settings, terminal)
   // The gateway is reached by its bots: its port matters only to commands, which find it by the data folder.
@@ -65,9 +67,14 @@ export async function gateway({ terminal, verbose }: GatewayOptions): Promise<vo
     terminal,
     async beforeWork(started) {
       const backend = started.backends.resolve(settings.backend)
-      const names = await setUp(started, { ...settings, backend })
+      const bots = await setUp(started, { ...settings, backend })
       const approve = `${ownCommand(terminal.env)} pair approve <code>`
-      return `${names.join(', ')}: ${backend} answers, in ${settings.workingDir}\nPeople who write to the bot get a code. Let them in: ${approve}\n`
+      const text = `${bots.join(', ')}: ${backend} answers, in ${settings.workingDir}\nPeople who write to the bot get a code. Let them in: ${approve}\n`
+      return text + (await ownerText(createPlatformClient(started), names, { terminal, approve }))
+    },
+    async whileRunning(started, signal) {
+      if (terminal.keyboard === undefined) return
+      await offerOwners({ platform: createPlatformClient(started), names, terminal }, signal)
     },
   })
 }
@@ -124,7 +131,7 @@ function namingVariable(thrown: unknown, definition: BackendDefinition): unknown
 /** Makes the workspace and the channels equal to the settings; the names of the bots. */
 async function setUp(started: StartedPlatform, settings: NamedSettings): Promise<string[]> {
   const { backends, log } = started
-  const { backend, workingDir, channels } = settings
+  const { backend, workingDir } = settings
   const { options, ignored } = agentSettingsFor(backends.get(backend), settings)
   for (const name of ignored) log.warn({}, `the backend ${backend} does not support ${name} and ignores it`)
   const platform = createPlatformClient(started)
@@ -158,43 +165,8 @@ async function setUp(started: StartedPlatform, settings: NamedSettings): Promise
     existing === undefined
       ? await createWorkspace(platform, creation)
       : await changeWorkspace(platform, existing.id, change)
-  const bots: string[] = []
-  for (const channel of channels) bots.push(await addChannel(platform, channel, id))
-  await warnOfOtherBots(platform, settings, { id, log })
-  return bots
-}
-
-/** A bot of an earlier start answers on: it may also be one that `channel add` has made, so it is not removed here. */
-async function warnOfOtherBots(
-  platform: PlatformClient,
-  { channels }: GatewaySettings,
-  { id, log }: { readonly id: string; readonly log: StartedPlatform['log'] },
-): Promise<void> {
-  const named = channels.map(({ kind }) => kind.kind)
-  for (const { name, kind, workspace_id: workspaceId } of await platform.all('GET /channels', 'channels')) {
-    if (workspaceId !== id || named.includes(name)) continue
-    log.warn(
-      {},
-      `the ${kind} bot "${name}" is not in the environment and still answers; "molecule channel remove ${name}" removes it`,
-    )
-  }
+  return await setUpBots(platform, settings.channels, { workspaceId: id, log })
 }
 
 const withoutNulls = (values: Readonly<Record<string, string | null>>): Record<string, string> =>
   Object.fromEntries(Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== null))
-
-async function addChannel(platform: PlatformClient, channel: GatewayChannel, workspaceId: string): Promise<string> {
-  const { kind, token, settings, apiUrl, allowedPeople, allowedPlaces } = channel
-  const body = {
-    kind: kind.kind,
-    token,
-    settings,
-    workspace_id: workspaceId,
-    replace: true,
-    api_url: apiUrl,
-    allowed_people: allowedPeople,
-    allowed_places: allowedPlaces,
-  }
-  const { account } = await platform.call('POST /channels', { body })
-  return `${kind.kind} bot ${account ?? ''}`
-}

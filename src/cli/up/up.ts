@@ -28,6 +28,8 @@ export interface UpOptions {
   readonly terminal: Terminal
   /** Runs before the platform takes any work; the start fails when it rejects. Its text is printed after that of the start. */
   readonly beforeWork?: (access: StartedPlatform) => Promise<string>
+  /** Runs beside the platform, from when it is up until the signal of a stop aborts. A failure is logged. */
+  readonly whileRunning?: (access: StartedPlatform, signal: AbortSignal) => Promise<void>
 }
 
 /** A platform that answers over HTTP and takes no work yet. */
@@ -40,7 +42,7 @@ export interface StartedPlatform {
 }
 
 /** Resolves when a signal has stopped the platform. */
-export async function up({ flags, verbose, terminal, beforeWork }: UpOptions): Promise<void> {
+export async function up({ flags, verbose, terminal, beforeWork, whileRunning }: UpOptions): Promise<void> {
   const config = await loadConfig({ flags, env: terminal.env })
   const folder = openDataFolder(config.dataDir)
   // A program that reads JSON from stderr gets the lines as they are.
@@ -51,7 +53,7 @@ export async function up({ flags, verbose, terminal, beforeWork }: UpOptions): P
   try {
     const log = createLog(config.logLevel, logFile)
     const settled = await settleFolder({ dataDir: config.dataDir, as: flags['as'], terminal })
-    await run({ config, folder, settled, log, terminal, beforeWork })
+    await run({ config, folder, settled, log, terminal, beforeWork, whileRunning })
   } finally {
     logFile.close()
     folder.release()
@@ -65,6 +67,7 @@ async function run({
   log,
   terminal,
   beforeWork,
+  whileRunning,
 }: {
   config: PlatformConfig
   folder: DataFolder
@@ -72,6 +75,7 @@ async function run({
   log: MaskingLog
   terminal: Terminal
   beforeWork: UpOptions['beforeWork']
+  whileRunning: UpOptions['whileRunning']
 }): Promise<void> {
   if (folder.mended.length > 0)
     log.warn(
@@ -91,6 +95,7 @@ async function run({
   try {
     const environment = terminal.env
     let prepared = ''
+    let started: StartedPlatform | undefined
     const options: WireOptions = {
       config,
       adminToken: adminToken.token,
@@ -98,7 +103,8 @@ async function run({
       log,
       environment,
       async beforeWork(access) {
-        prepared = (await beforeWork?.({ ...access, token: adminToken.token, log })) ?? ''
+        started = { ...access, token: adminToken.token, log }
+        prepared = (await beforeWork?.(started)) ?? ''
       },
       ...crashPoint(environment),
     }
@@ -110,7 +116,13 @@ async function run({
       { url: platform.url, grpcPort: platform.grpcPort, pid: process.pid, dataDir: config.dataDir },
       'the platform is up',
     )
+    const stopping = new AbortController()
+    if (started !== undefined)
+      whileRunning?.(started, stopping.signal).catch((err: unknown) =>
+        log.warn({ err }, 'a part of the command failed'),
+      )
     const signal = await stop.first
+    stopping.abort()
     log.info({ signal, drainMs: config.drainMs }, 'the platform is stopping')
     const announce = async () =>
       terminal.err(`Stopping: ${drainText(await platform.runningTurns(), config.drainMs)}.\n`)

@@ -17,6 +17,8 @@ export interface ChannelSettings {
   readonly allowedBots?: readonly string[]
   /** Settings of its kind that are no secrets, by their names. */
   readonly ofKind?: Readonly<Record<string, string>>
+  /** `molecule gateway` made it: it removes the channel, and takes back what these owners may do, when its environment says so. */
+  readonly gateway?: { readonly owners: readonly string[] }
 }
 
 export interface NewChannel {

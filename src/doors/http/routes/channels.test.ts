@@ -8,6 +8,7 @@ import { createChannels } from '../../chat/store/channels.ts'
 import { createPairings } from '../../chat/store/pairings.ts'
 
 const LISTS = { allowed_people: ['1'], allowed_places: ['2'], allowed_bots: ['3'] }
+const GATEWAY = { owners: ['4'] }
 const SETTINGS = { app_token: ' secret too ', region: 'eu' }
 const TEAM = {
   kind: 'discord',
@@ -15,6 +16,7 @@ const TEAM = {
   token: ' secret ',
   workspace_id: WORKSPACE_ID,
   settings: SETTINGS,
+  gateway: GATEWAY,
   ...LISTS,
 }
 const TEAM_VIEW = {
@@ -25,6 +27,7 @@ const TEAM_VIEW = {
   problem: null,
   ...LISTS,
   settings: { region: 'eu' },
+  gateway: GATEWAY,
   bindings: [],
 }
 const BARE_VIEW = {
@@ -37,6 +40,7 @@ const BARE_VIEW = {
   allowed_places: null,
   allowed_bots: [],
   settings: {},
+  gateway: null,
   bindings: [],
 }
 
@@ -76,7 +80,8 @@ test('GW-12 a channel is added once it is checked, and no answer has one of its 
   assert.doesNotMatch(text, /secret/)
   const given = { kind: 'discord', token: 'secret', settings: { app_token: 'secret too', region: 'eu' }, apiUrl }
   assert.deepEqual(order, [['check', given, 0], ['wake']])
-  const settings = { apiUrl, allowedPeople: ['1'], allowedPlaces: ['2'], allowedBots: ['3'], ofKind: { region: 'eu' } }
+  const lists = { allowedPeople: ['1'], allowedPlaces: ['2'], allowedBots: ['3'] }
+  const settings = { apiUrl, ...lists, ofKind: { region: 'eu' }, gateway: GATEWAY }
   const { createdAtMs: _at, ...stored } = await channels.get('team')
   const secrets = { app_token: 'secret too' }
   const channel = { name: 'team', kind: 'discord', token: 'secret', secrets, account: { id: 'bot 1', name: 'Bot' } }
@@ -103,6 +108,7 @@ test('GW-12 each field of a channel has its limit: the longest passes, one more 
     ['allowed_people', 500, ids],
     ['allowed_places', 500, ids],
     ['allowed_bots', 500, ids],
+    ['gateway', 500, (length) => ({ owners: ids(length) })],
     ['allowed_people', 100, (length) => ['p'.repeat(length)]],
     ['settings', 20, (length) => Object.fromEntries(ids(length).map((_, index) => [`s${index}`, 'x']))],
     ['settings', 10_000, (length) => ({ key: 'x'.repeat(length) })],
@@ -133,7 +139,8 @@ test('GW-12 owners see the lists of a channel and its whole problem, a viewer ne
   const bindings = ['p1', 'p2'].map((place) => ({ place, workspace_id: WORKSPACE_ID }))
   const view = { ...TEAM_VIEW, bindings, problem: 'cannot read "/home/ana/cert.pem"' }
   assert.deepEqual((await call('GET /channels', { role: 'member' })).json.channels, [BARE_VIEW, view])
-  const { allowed_people: _people, allowed_places: _places, allowed_bots: _bots, settings: _settings, ...shown } = view
+  const { allowed_people: _people, allowed_places: _places, allowed_bots: _bots, ...others } = view
+  const { settings: _settings, gateway: _gateway, ...shown } = others
   const [bare, team] = (await call('GET /channels', { role: 'viewer' })).json.channels
   assert.deepEqual(team, { ...shown, problem: 'cannot read "cert.pem"' })
   assert.deepEqual(Object.keys(bare).toSorted(), ['account', 'bindings', 'kind', 'name', 'problem', 'workspace_id'])

@@ -25,13 +25,23 @@ const HELD_AFTER_DECISION = 0
 
 export const channelRoutes = [
   serve(createChannel, async ({ body }, { chat, store }) => {
-    const { kind, name = kind, token, workspace_id: workspaceId, api_url: apiUrl, settings, replace, ...lists } = body
+    const {
+      kind,
+      name = kind,
+      token,
+      workspace_id: workspaceId,
+      api_url: apiUrl,
+      settings,
+      replace,
+      gateway,
+      ...lists
+    } = body
     const { account, steps, plain, secrets } = await chat.check(
       { kind, token, settings, apiUrl },
       AbortSignal.timeout(CHECK_MS_MAX),
     )
     const { allowed_people: allowedPeople, allowed_places: allowedPlaces, allowed_bots: allowedBots } = lists
-    const stored = { apiUrl, allowedPeople, allowedPlaces, allowedBots, ofKind: plain }
+    const stored = { apiUrl, allowedPeople, allowedPlaces, allowedBots, ofKind: plain, gateway }
     await chat.channels.add({ name, kind, token, secrets, account, workspaceId, settings: stored }, { replace })
     chat.wake()
     return { ...(await readChannel(store, name)), steps }
