@@ -105,12 +105,6 @@ function* summarize(row: ListedRow): Transaction<ConversationAnswer> {
   }
 }
 
-/** The first words of a conversation; empty where its messages were pruned. */
-export function* firstWordsOf(conversationId: string): Transaction<string> {
-  const [first] = yield* sql<FirstRow>(FIRST, [conversationId])
-  return first === undefined ? '' : titleOf(first)
-}
-
 function titleOf({ envelope, bytes }: FirstRow): string {
   if (envelope === null) return `a message of ${Math.ceil(bytes / 1024)} KB`
   const words = messageTextOf(envelope).replaceAll(/\s+/g, ' ').trim()
@@ -134,4 +128,45 @@ function* matches(row: ListedRow, search: string, budget: { bytesLeft: number })
   return found.some(({ id, envelope, reply }) =>
     foldForSearch(`${messageTextOf(envelope)}\n${reply === null ? '' : replyTextOf(reply, id)}`).includes(wanted),
   )
+}
+
+export interface SessionsQuery {
+  readonly workspaceId: string
+  /** Of the chat. */
+  readonly principal: string
+  readonly limit: number
+}
+
+export interface ChatSession {
+  readonly contextId: string
+  readonly firstWords: string
+  /** When its last message came, for people: `2026-05-04 10:20 UTC`. */
+  readonly atText: string
+}
+
+/** The conversations that one chat has had with a workspace, the one that began last first. */
+export const readSessions = (store: ReadStore, query: SessionsQuery): Promise<ChatSession[]> =>
+  store.read(() => sessionsOf(query))
+
+interface SessionRow {
+  id: string
+  context_id: string
+  admitted_at: number
+}
+
+/** A context of a chat is a ULID, so its order is that of the beginnings. */
+const LATEST = `select c.id, c.context_id, m.admitted_at from conversations c
+  join messages m on m.conversation_id = c.id and m.n = c.last_n
+  where c.workspace_id = $1 and c.principal = $2 and c.id <> c.context_id order by c.context_id desc limit $3`
+
+function* sessionsOf({ workspaceId, principal, limit }: SessionsQuery): Transaction<ChatSession[]> {
+  const rows = yield* sql<SessionRow>(LATEST, [workspaceId, principal, limit])
+  const sessions: ChatSession[] = []
+  for (const row of rows) {
+    const [first] = yield* sql<FirstRow>(FIRST, [row.id])
+    const firstWords = first === undefined ? '' : titleOf(first)
+    const atText = `${instant(row.admitted_at).slice(0, 16).replace('T', ' ')} UTC`
+    sessions.push({ contextId: row.context_id, firstWords, atText })
+  }
+  return sessions
 }

@@ -1,6 +1,6 @@
 /** Commands for the conversation of a chat: /new, /sessions, /stop, /retry, /status. */
 import { isFinal } from '../../../protocol/a2a.ts'
-import { readSessions } from '../../../views/sessions.ts'
+import { readSessions } from '../../../views/conversations.ts'
 import { chatPrincipal } from '../store/channels.ts'
 import { findAgent, NO_AGENT, sayTo } from './agent.ts'
 import type { BotCommand, BotCommandContext, CommandInput } from './command.ts'
