@@ -101,6 +101,8 @@ export const layerTable = {
     },
     'src/backends': {
       mayImport: ['src/protocol', 'src/process', 'src/client'],
+      // An adapter may have a kind of chat channel beside its backend, or alone.
+      mayImportTypes: ['src/doors/chat/channel.ts'],
       // Each folder is one backend. Backends may import the engine, but not each other.
       engines: ['src/backends/engine'],
     },

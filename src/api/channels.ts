@@ -1,6 +1,6 @@
 /** Chat channels: the bots, the chats that are bound to workspaces, and the people who want to talk to them. */
 import { z } from 'zod'
-import { endpoint, nothing } from './endpoint.ts'
+import { contentOf, endpoint, nothing } from './endpoint.ts'
 import { shortTextSchema, URL_CHARACTERS_MAX } from './fields.ts'
 
 const TOKEN_CHARACTERS_MAX = 500
@@ -105,6 +105,35 @@ export const deleteChannel = endpoint('DELETE /channels/{channel}', {
   answer: nothing,
 })
 
+export const readChannelKind = endpoint('GET /channel-kinds/{kind}', {
+  access: 'channel.handle',
+  summary: 'What a kind of channel needs: how a person gets a token, and its further settings',
+  success: [200, 'The kind'],
+  answer: z.strictObject({
+    kind: z.string(),
+    token_variable: z.string(),
+    token_steps: z.array(z.string()),
+    settings: z.array(
+      z.strictObject({
+        name: z.string(),
+        variable: z.string(),
+        summary: z.string(),
+        is_secret: z.boolean(),
+        is_required: z.boolean(),
+      }),
+    ),
+  }),
+})
+
+export const callWebhook = endpoint('POST /channels/{channel}/webhook', {
+  access: 'open',
+  upload: true,
+  summary:
+    'Where a chat service calls a channel that takes webhooks; the channel verifies the signature of the raw body',
+  success: [200, 'What the channel answers'],
+  answer: contentOf('text/plain'),
+})
+
 export const bindPlace = endpoint('PUT /channels/{channel}/bindings/{place}', {
   access: 'channel.bind',
   body: {
@@ -154,6 +183,8 @@ export const channelEndpoints = [
   createChannel,
   listChannels,
   deleteChannel,
+  readChannelKind,
+  callWebhook,
   bindPlace,
   unbindPlace,
   listPairings,

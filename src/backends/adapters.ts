@@ -1,12 +1,13 @@
 /**
- * Adapters: backends of other authors. At start, each folder of `<data-dir>/adapters` that exports a backend is
- * registered beside the built-in ones. Its code runs in this process with all rights, so a folder that other users may
+ * Adapters: backends and kinds of chat channels of other authors. At start, each folder of `<data-dir>/adapters` that exports
+ * a backend, a channel or both is registered beside the built-in ones. Its code runs in this process with all rights, so a folder that other users may
  * write is refused. Invariant: a broken adapter is logged with its name and breaks no other adapter and no workspace.
  */
 import { type Dirent, existsSync } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import type { ChannelKind } from '../doors/chat/channel.ts'
 import { type ErrorCode, MoleculeError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { isJsonObject } from '../protocol/json.ts'
@@ -34,7 +35,16 @@ export interface LoadAdaptersOptions {
   readonly dir: string
   /** Names of the built-in backends. */
   readonly taken: readonly string[]
+  /** Absent where there are no chat channels (on a bridge): then those of adapters are not looked at. */
+  readonly channels?: AdapterChannels
   readonly log: Log
+}
+
+export interface AdapterChannels {
+  /** The built-in kinds. */
+  readonly taken: readonly string[]
+  /** The kind that an adapter exports as `channel`; throws an error with the reason. */
+  readonly read: (exported: unknown) => ChannelKind
 }
 
 export interface LoadedAdapter {
@@ -45,28 +55,38 @@ export interface LoadedAdapter {
 
 export interface LoadedAdapters {
   readonly loaded: readonly LoadedAdapter[]
+  readonly channelKinds: readonly ChannelKind[]
   /** Why each of the other folders is skipped, by its name. */
   readonly broken: ReadonlyMap<string, string>
 }
 
-/** Logs and skips an adapter that is broken or whose name is taken. In order of folder names: the first one wins. */
-export async function loadAdapters({ dir, taken, log }: LoadAdaptersOptions): Promise<LoadedAdapters> {
+/**
+ * Logs and skips an adapter that is broken or that has a name that is taken, whole. In order of folder names: the first one
+ * wins.
+ */
+export async function loadAdapters({ dir, taken, channels, log }: LoadAdaptersOptions): Promise<LoadedAdapters> {
   const loaded: LoadedAdapter[] = []
+  const channelKinds: ChannelKind[] = []
   const broken = new Map<string, string>()
   for (const adapter of await listAdapterFolders(dir)) {
     try {
-      const definition = await loadAdapter(join(dir, adapter), log)
-      const names = [...taken, ...loaded.map((other) => other.definition.name)]
-      if (names.includes(definition.name)) throw new Error(`the name "${definition.name}" is taken`)
-      loaded.push({ adapter, definition })
-      log.info({ adapter, backend: definition.name }, 'an adapter is registered')
+      const { backend, channel } = await loadAdapter(join(dir, adapter), { channels, log })
+      requireFree(backend?.name, [...taken, ...loaded.map(({ definition }) => definition.name)])
+      requireFree(channel?.kind, [...(channels?.taken ?? []), ...channelKinds.map(({ kind }) => kind)])
+      if (backend !== undefined) loaded.push({ adapter, definition: backend })
+      if (channel !== undefined) channelKinds.push(channel)
+      log.info({ adapter, backend: backend?.name, channel: channel?.kind }, 'an adapter is registered')
     } catch (error) {
       const reason = reasonOf(error)
       broken.set(adapter, reason)
       log.error({ adapter, err: error }, `adapter "${adapter}" is skipped: ${reason}`)
     }
   }
-  return { loaded, broken }
+  return { loaded, channelKinds, broken }
+}
+
+function requireFree(name: string | undefined, taken: readonly string[]): void {
+  if (name !== undefined && taken.includes(name)) throw new Error(`the name "${name}" is taken`)
 }
 
 /** Installs the packages that adapters need, before any of them is loaded; the names of those that have got some. */
@@ -102,9 +122,9 @@ export async function findAdapterProblem(folder: string): Promise<string | undef
   }
 }
 
-/** The backend of an adapter, without its setup: for a look at it. */
-export async function importAdapter(folder: string): Promise<BackendDefinition> {
-  return withOurBackends(checkDefinition(exportedBackend(await importEntry(await checkFiles(folder), folder))))
+/** The backend of an adapter, without its setup: for a look at it. Undefined for one with a channel alone. */
+export async function importAdapter(folder: string): Promise<BackendDefinition | undefined> {
+  return readBackend(await importEntry(await checkFiles(folder), folder))
 }
 
 /** Folders and links to folders, sorted by name. */
@@ -120,15 +140,23 @@ export async function listAdapterFolders(dir: string): Promise<string[]> {
     .slice(0, ADAPTERS_MAX)
 }
 
-async function loadAdapter(folder: string, log: Log): Promise<BackendDefinition> {
+type AdapterModule = Readonly<Record<string, unknown>>
+
+async function loadAdapter(folder: string, { channels, log }: Pick<LoadAdaptersOptions, 'channels' | 'log'>) {
   const module = await importEntry(await checkFiles(folder), folder)
-  const definition = checkDefinition(exportedBackend(module))
+  const backend = readBackend(module)
+  const channel = module['channel'] === undefined ? undefined : channels?.read(module['channel'])
   const { setup } = module
   if (typeof setup === 'function') await inTime('its setup', (setup as (options: { log: Log }) => unknown)({ log }))
-  return withOurBackends(definition)
+  return { backend, channel }
 }
 
-const exportedBackend = (module: Readonly<Record<string, unknown>>): unknown => module['backend'] ?? module['default']
+/** An adapter with a channel needs no backend. */
+function readBackend(module: AdapterModule): BackendDefinition | undefined {
+  const exported = module['backend'] ?? module['default']
+  if (exported === undefined && module['channel'] !== undefined) return undefined
+  return withOurBackends(checkDefinition(exported))
+}
 
 const withOurBackends = (definition: BackendDefinition): BackendDefinition => ({
   ...definition,
@@ -145,9 +173,9 @@ async function checkFiles(folder: string): Promise<string> {
   return entry
 }
 
-async function importEntry(entry: string, folder: string): Promise<Readonly<Record<string, unknown>>> {
+async function importEntry(entry: string, folder: string): Promise<AdapterModule> {
   try {
-    return (await inTime('its code', import(pathToFileURL(entry).href))) as Readonly<Record<string, unknown>>
+    return (await inTime('its code', import(pathToFileURL(entry).href))) as AdapterModule
   } catch (cause) {
     // Node names no file in the message: `Unexpected token '='`.
     if (cause instanceof SyntaxError) throw new Error(`${entry} cannot be loaded: ${cause.message}`, { cause })
@@ -184,7 +212,8 @@ async function checkOwner(path: string): Promise<void> {
 }
 
 function checkDefinition(exported: unknown): BackendDefinition {
-  if (!isObject(exported)) throw new Error('it exports no backend: neither "backend" nor a default export')
+  if (!isObject(exported))
+    throw new Error('it exports no backend: neither "backend" nor a default export, and no "channel"')
   const { name, summary, options, create } = exported
   if (typeof name !== 'string' || !/^[a-z][a-z0-9-]{0,63}$/.test(name)) {
     throw new Error('the name of its backend must consist of lowercase letters, digits and -')

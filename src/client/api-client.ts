@@ -74,6 +74,7 @@ const RAW = {
   'GET /tasks/{id}/artifacts/{artifact}': true,
   'GET /workspaces/{id}/events': true,
   'GET /workspaces/{id}/files/{+path}': true,
+  'POST /channels/{channel}/webhook': true,
   'POST /workspaces/{id}/mcp': true,
 } satisfies Record<RawApiName, true>
 

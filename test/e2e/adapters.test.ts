@@ -1,11 +1,13 @@
-/** Adapters in the data folder: on a real platform, on a bridge, behind the gateway, and in `molecule doctor`. */
+/** Adapters in the data folder: on a real platform, on a bridge, behind the gateway, in `molecule doctor`, and as chat channels. */
 import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { startSocketService } from '../fakes/socket-service.ts'
 import { createExternalWorkspace, launchBridge, startBridge, temporaryHome } from '../harness/bridge.ts'
 import { runCommand, startCommand } from '../harness/command.ts'
+import { serve } from '../harness/loopback-server.ts'
 import { replyText, startPlatformFor } from '../harness/platform.ts'
 import { temporaryDir } from '../harness/process-harness.ts'
 import { waitUntil } from '../harness/wait.ts'
@@ -225,7 +227,7 @@ test('RT-10 GW-1 an adapter answers behind the gateway; an unknown name ends it 
     SOCKET_API_URL: service.apiUrl,
     SOCKET_CHANNEL_TOKEN: service.token,
     WORKING_DIR: home,
-    LINE_ALLOWED_USERS: 'ada',
+    SOCKET_ALLOWED_USERS: 'ada',
     ALLOWED_TOOLS: 'shell',
   }
   const unknown = await runCommand(['gateway'], { env: { ...env, AGENT_BACKEND: 'clippy' } })
@@ -241,4 +243,124 @@ test('RT-10 GW-1 an adapter answers behind the gateway; an unknown name ends it 
   service.say({ place, author: { id: 'ada', name: 'Ada', isBot: false }, text: 'hello' })
   await waitUntil(() => service.written(place).length === 1)
   assert.equal(service.written(place)[0]?.text, 'hello')
+})
+
+const CHANNEL_EXAMPLE = join(import.meta.dirname, '..', '..', 'docs', 'doors', 'example-channel')
+const PAGER_TOKEN = 'pager-token-1234'
+const SIGNING_SECRET = 'pager-secret-5678'
+
+const pagerSignature = (body: string) => createHmac('sha256', SIGNING_SECRET).update(body).digest('hex')
+
+/** The service of the documented example, with the pages that it was asked to show. */
+async function startPager(t: TestContext) {
+  const pages: Record<string, string>[] = []
+  const { url } = await serve(t, async (request, response) => {
+    const body = await new Response(request as never).text()
+    if (body !== '') pages.push(JSON.parse(body))
+    response.statusCode = request.headers.authorization === `Bearer ${PAGER_TOKEN}` ? 200 : 401
+    response.end(JSON.stringify({ name: 'pager-bot', id: String(pages.length) }))
+  })
+  return { url, pages }
+}
+
+const folderWithPager = (t: TestContext): string => {
+  const dataDir = temporaryDir(t)
+  cpSync(CHANNEL_EXAMPLE, join(dataDir, 'adapters', 'pager'), { recursive: true })
+  return dataDir
+}
+
+test('GW-18 RT-10 a kind of channel from the adapters folder is added with its secret and its setting, and answers a webhook', async (t) => {
+  const dataDir = folderWithPager(t)
+  const service = await startPager(t)
+  const platform = await startPlatformFor(t, { dataDir })
+  await platform.exec('cat', { name: 'parrot' })
+  const add = (variables: Record<string, string>) =>
+    runCommand(
+      ['channel', 'add', 'pager', '--service-url', service.url, '--workspace', 'parrot', '--allow-people', 'ada'],
+      { env: { MOLECULE_HOME: dataDir, ...variables } },
+    )
+  const named = await add({ PAGER_TOKEN })
+  assert.match(
+    named.err,
+    /a pager channel needs the setting "signing_secret" \(PAGER_SIGNING_SECRET\): It is on the page/,
+  )
+  const env = { PAGER_TOKEN, PAGER_SIGNING_SECRET: SIGNING_SECRET, PAGER_SENDER: 'Mo' }
+  const wrong = await add({ ...env, PAGER_TOKEN: 'another-token-99' })
+  assert.match(wrong.err, /error: The pager refuses the token: copy it again\./)
+  const added = await add(env)
+  assert.match(added.out, /added pager: the bot pager-bot\n {2}Let pager-bot call/)
+
+  const webhook = async (body: string, { url } = platform, signature = pagerSignature(body)) => {
+    const headers = { 'x-pager-signature': signature }
+    const response = await fetch(`${url}/channels/pager/webhook`, { method: 'POST', headers, body })
+    const policy = response.headers.get('content-security-policy')
+    return { status: response.status, text: await response.text(), policy }
+  }
+  const message = (id: string) => JSON.stringify({ id, from: 'ada', text: `hello ${id}` })
+  await waitUntil(async () => (await webhook(message('1'))).status === 200, 'the channel is connected')
+  assert.deepEqual(await webhook(message('2'), platform, 'ff'), {
+    status: 401,
+    text: 'wrong signature',
+    policy: "default-src 'none'; sandbox",
+  })
+  // A copy of a call is answered once.
+  assert.equal((await webhook(message('1'))).text, 'taken')
+  assert.equal((await webhook(message('3'))).text, 'taken')
+  const what = () => JSON.stringify(service.pages)
+  await waitUntil(() => service.pages.length === 2, what)
+  assert.deepEqual(service.pages, [
+    { place: 'ada', text: 'hello 1', sender: 'Mo' },
+    { place: 'ada', text: 'hello 3', sender: 'Mo' },
+  ])
+  assert.equal((await webhook('x'.repeat(1024 * 1024 + 1))).status, 413)
+
+  const listed = await platform.request('GET', '/channels')
+  assert.deepEqual(listed.body.channels[0].settings, { sender: 'Mo' })
+  assert.equal(await platform.stop(), 0)
+  // The secret is stored: after a restart calls are verified as before.
+  const again = await startPlatformFor(t, { dataDir })
+  await waitUntil(async () => (await webhook(message('4'), again)).status === 200, 'the channel is connected')
+  await waitUntil(() => service.pages.length === 3, what)
+  for (const output of [platform.output(), again.output(), added.out, JSON.stringify(listed.body)])
+    for (const secret of [PAGER_TOKEN, SIGNING_SECRET]) assert.ok(!output.includes(secret))
+})
+
+test('GW-18 RT-10 a broken kind of an adapter and a taken one are skipped by name; a channel without webhooks has no such route', async (t) => {
+  const dataDir = folderWithPager(t)
+  const write = (name: string, channel: string) => {
+    mkdirSync(join(dataDir, 'adapters', name))
+    writeFileSync(join(dataDir, 'adapters', name, 'package.json'), JSON.stringify({ type: 'module', main: 'a.js' }))
+    writeFileSync(join(dataDir, 'adapters', name, 'a.js'), `export const channel = ${channel}`)
+  }
+  const kind = (name: string, more = '') =>
+    `{ kind: '${name}', tokenVariable: 'A_TOKEN', tokenSteps: [], check() {}, open() {}, ${more} }`
+  write('no-open', "{ kind: 'no-open', tokenVariable: 'A_TOKEN', tokenSteps: [], check() {} }")
+  write('no-settings', kind('no-settings', "settings: [{ name: 'Not This' }]"))
+  write('other-discord', kind('discord'))
+  write('z-pager', kind('pager'))
+  const platform = await startPlatformFor(t, { dataDir })
+  for (const reason of [
+    /adapter \\?"no-open\\?" is skipped: the channel \\?"no-open\\?" needs open: a function/,
+    /adapter \\?"no-settings\\?" is skipped: the channel .* has a setting that cannot be used/,
+    /adapter \\?"other-discord\\?" is skipped: the name \\?"discord\\?" is taken/,
+    /adapter \\?"z-pager\\?" is skipped: the name \\?"pager\\?" is taken/,
+  ])
+    assert.match(platform.output(), reason)
+  const add = async (name: string) =>
+    (await runCommand(['channel', 'add', name], { env: { MOLECULE_HOME: dataDir }, input: 'token' })).err
+  assert.match(await add('page'), /there is no kind of channel "page"; the kinds are discord, .*pager.*, telegram/)
+  assert.match(await add('no-open'), /the adapter "no-open" could not be loaded: the channel "no-open" needs open/)
+  assert.match(await doctor(dataDir), /BROKEN +adapters: no-open [\s\S]*ok +adapters: pager/)
+
+  const socket = await startSocketService()
+  t.after(() => socket.close())
+  const added = await platform.request('POST', '/channels', {
+    kind: 'socket',
+    token: socket.token,
+    api_url: socket.apiUrl,
+  })
+  assert.equal(added.status, 201)
+  await waitUntil(() => socket.isConnected())
+  for (const name of ['socket', 'pager'])
+    assert.equal((await platform.request('POST', `/channels/${name}/webhook`, {})).status, 404)
 })

@@ -68,6 +68,7 @@ async function findDrift(
   { dataDir, context, signal }: ExamineAdapterOptions,
 ): Promise<Pick<Finding, 'verdict' | 'text'> | undefined> {
   const definition = await importAdapter(join(adaptersDirOf(dataDir), adapter))
+  if (definition === undefined) return undefined
   let backend: Backend
   try {
     backend = definition.create(createOptions({}), context)

@@ -8,6 +8,7 @@ import { unknownOptionKeys } from '../../backends/options.ts'
 import { createOutbound } from '../../client/outbound.ts'
 import { systemClock } from '../../clock.ts'
 import type { PlatformConfig } from '../../config/config.ts'
+import { readForeignKind } from '../../doors/chat/foreign-kind.ts'
 import type { LocalInbox } from '../../inbox/local/local-inbox.ts'
 import { type MaskingLog, secretValues } from '../../log.ts'
 import { openCgroups } from '../../process/cgroups.ts'
@@ -16,6 +17,7 @@ import { createProcesses } from '../../process/create-processes.ts'
 import { reapOrphans } from '../../process/orphan-records.ts'
 import { platformKeysSchema } from '../../workspaces/config/config-file.ts'
 import type { BackendCheck, Workspaces } from '../../workspaces/workspace.ts'
+import { CHANNEL_KINDS, createChannelKinds } from '../channel-kinds.ts'
 import {
   type AdapterState,
   adaptersDirOf,
@@ -66,7 +68,7 @@ export async function wireBackends({ config, log, environment, host }: WireBacke
   const { cgroups } = await openCgroups({ owner: host, recordsDir, log, isOff: !config.usesCgroups })
   const processes = createProcesses({ owner: host, recordsDir, clock: systemClock, log, cgroups })
   const npm = { processes, environment: platformEnvironment(environment), log }
-  const { adapters, broken, adapterChanges } = await wireAdapters(config.dataDir, npm)
+  const { adapters, channelKinds, broken, adapterChanges } = await wireAdapters(config.dataDir, npm)
   const registry = createBackendRegistry([...builtinBackends, ...adapters], broken)
   const outbound = createOutbound({ allow: config.allowOutbound })
   const context: BackendContext = {
@@ -82,6 +84,7 @@ export async function wireBackends({ config, log, environment, host }: WireBacke
   return {
     processes,
     registry,
+    channelKinds: createChannelKinds(channelKinds, broken),
     orphansReaped,
     build,
     check,
@@ -126,11 +129,13 @@ async function wireAdapters(dataDir: string, npm: Omit<PackageInstaller, 'signal
   const dir = adaptersDirOf(dataDir)
   const states = await rehashInstalled(dataDir, found, await installAdapterPackages(dir, npm))
   const taken = builtinBackends.map(({ name }) => name)
-  const { loaded, broken } = await loadAdapters({ dir, taken, log })
+  const channels = { taken: Object.keys(CHANNEL_KINDS), read: readForeignKind }
+  const { loaded, channelKinds, broken } = await loadAdapters({ dir, taken, channels, log })
   recordBroken(dataDir, states, { broken, now })
   const backendOf = (adapter: string) => loaded.find((one) => one.adapter === adapter)?.definition.name
   return {
     adapters: loaded.map(({ definition }) => definition),
+    channelKinds,
     broken,
     adapterChanges: changes.map(
       (state): AdapterChange => ({ text: changeText(state), backend: backendOf(state.adapter) }),

@@ -14,7 +14,7 @@ import type { LocalInbox } from '../../inbox/local/local-inbox.ts'
 import type { Reception } from '../../inbox/reception.ts'
 import type { MaskingLog } from '../../log.ts'
 import type { Store } from '../../store/store.ts'
-import { findChannelKind, requireChannelKind } from '../channel-kinds.ts'
+import type { ChannelKinds } from '../channel-kinds.ts'
 
 export interface WireChatOptions {
   readonly store: Store
@@ -23,6 +23,7 @@ export interface WireChatOptions {
   readonly workspaces: ChatContext['workspaces']
   readonly lifecycle: ChatContext['lifecycle']
   readonly logs: ChatContext['logs']
+  readonly channelKinds: ChannelKinds
   readonly log: MaskingLog
   readonly host: string
   readonly dataDir: string
@@ -35,7 +36,7 @@ export interface WiredChat {
 }
 
 export function wireChat(options: WireChatOptions): WiredChat {
-  const { store, inbox, reception, workspaces, lifecycle, logs, log, host, dataDir } = options
+  const { store, inbox, reception, workspaces, lifecycle, logs, channelKinds, log, host, dataDir } = options
   const stored = createChannels(store)
   const pairings = createPairings(store)
   /** Tokens and other secrets of channels never reach the log. */
@@ -63,7 +64,7 @@ export function wireChat(options: WireChatOptions): WiredChat {
     deliveries: inbox.deliveries,
     log,
     clock: systemClock,
-    findKind: findChannelKind,
+    findKind: channelKinds.find,
     stateFolders: createStateFolders(join(dataDir, 'channels')),
     holder: `${host}.${ulid()}`,
   })
@@ -72,8 +73,10 @@ export function wireChat(options: WireChatOptions): WiredChat {
     pairings,
     wake: chatDoor.wake,
     endDeliveries: inbox.deliveries.endDoor,
+    requireKind: channelKinds.require,
+    findWebhook: chatDoor.findWebhook,
     check: (given, signal) =>
-      checkChannel(given, { requireKind: requireChannelKind, hide: log.hide, clock: systemClock, log }, signal),
+      checkChannel(given, { requireKind: channelKinds.require, hide: log.hide, clock: systemClock, log }, signal),
   }
   return { chatDoor, chat }
 }

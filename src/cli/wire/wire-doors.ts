@@ -18,7 +18,6 @@ import type { Metrics } from '../../metrics.ts'
 import type { Store } from '../../store/store.ts'
 import type { Tokens } from '../../workspaces/tokens.ts'
 import type { WorkspaceLifecycle } from '../../workspaces/workspace.ts'
-import { CHANNEL_KINDS } from '../channel-kinds.ts'
 import { readVersion } from '../version.ts'
 import type { WiredBackends } from './wire-backends.ts'
 import { wireChat } from './wire-chat.ts'
@@ -64,6 +63,7 @@ export async function wireDoors(options: WireDoorsOptions): Promise<WiredDoors> 
     workspaces: workspaces.workspaces,
     lifecycle,
     logs,
+    channelKinds: options.backends.channelKinds,
     log,
     host,
     dataDir: config.dataDir,
@@ -130,7 +130,7 @@ function wireHttp(options: WireDoorsOptions, { clockDoor, logs, chat, push, grpc
     push,
     mcp,
     agents: backends.agents,
-    knownNames: { runtimes: backends.runtimes, channelKinds: Object.keys(CHANNEL_KINDS) },
+    knownNames: { runtimes: backends.runtimes, channelKinds: backends.channelKinds.names() },
   })
 }
 

@@ -128,8 +128,30 @@ export interface Channel {
    * proof that it did not arrive.
    */
   findSent?(message: SoughtPost, signal: AbortSignal): Promise<string | undefined>
+  /**
+   * Answers a call of the service to `POST /channels/{channel}/webhook`, while the channel is connected. Anyone may make such
+   * a call: the channel first verifies the signature of the raw body, in constant time. Absent: such a call gets 404.
+   */
+  webhook?(call: InboundWebhook, signal: AbortSignal): Promise<WebhookAnswer>
   /** Ends the connection. Idempotent. */
   close(): Promise<void>
+}
+
+/** A call of the service, as it came: nothing of it is verified. */
+export interface InboundWebhook {
+  readonly body: Uint8Array
+  /** By their names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  /** After the `?`, without it. */
+  readonly query: string
+}
+
+export interface WebhookAnswer {
+  /** 200 to 599. */
+  readonly status: number
+  /** Only `content-type`, `retry-after` and those that begin with `x-` are sent. */
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
 }
 
 export interface ChannelLimits {

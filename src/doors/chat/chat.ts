@@ -9,6 +9,7 @@ import type { Door } from '../door.ts'
 import type { ChatContext } from './chat-context.ts'
 import { openSession, type Session } from './session.ts'
 import type { StoredChannel } from './store/channels.ts'
+import type { AnswerWebhook } from './webhook-calls.ts'
 
 export interface ChatDoorOptions extends ChatContext {
   /** Names this process in claims. */
@@ -18,6 +19,8 @@ export interface ChatDoorOptions extends ChatContext {
 export interface ChatDoor extends Door {
   /** A channel, a binding or a pairing changed. */
   wake(): void
+  /** Undefined where no channel of this name is connected here, or it takes no webhooks. */
+  findWebhook(channel: string): AnswerWebhook | undefined
 }
 
 /** A change that another platform made is noticed within this time. */
@@ -48,20 +51,6 @@ export function createChatDoor(options: ChatDoorOptions): ChatDoor {
   let loop: Promise<void> = Promise.resolve()
   const tidy = createTidy(options)
 
-  const open = (stored: StoredChannel) => {
-    const line: Line = {
-      stored,
-      version: versionOf(stored),
-      closing: new AbortController(),
-      session: undefined,
-      done: Promise.resolve()
-        .then(() => keepOpen(line, options))
-        .catch((error) =>
-          log.warn({ err: toMoleculeError(error), channel: stored.name }, 'a chat channel ended badly'),
-        ),
-    }
-    lines.set(stored.name, line)
-  }
   const close = (line: Line) => {
     const { name } = line.stored
     lines.delete(name)
@@ -81,7 +70,7 @@ export function createChatDoor(options: ChatDoorOptions): ChatDoor {
       if (ending.has(channel.name)) continue
       const isOurs = await channels.claim(channel.name, holder, HOLD_MS)
       const line = lines.get(channel.name)
-      if (isOurs && line === undefined) open(channel)
+      if (isOurs && line === undefined) lines.set(channel.name, openLine(channel, options))
       // Another platform took the channel over while this one could not reach the store.
       if (!isOurs && line !== undefined) close(line)
     }
@@ -108,6 +97,7 @@ export function createChatDoor(options: ChatDoorOptions): ChatDoor {
       await Promise.all(ending.values())
     },
     wake: () => wakeUp.wake(),
+    findWebhook: (channel) => lines.get(channel)?.session?.webhook,
   }
 }
 
@@ -120,6 +110,21 @@ function createTidy({ stateFolders, chatLog, clock }: ChatDoorOptions) {
     nextPruneMs = clock.monotonicMs() + PRUNE_MS
     await chatLog.prune()
   }
+}
+
+function openLine(stored: StoredChannel, options: ChatDoorOptions): Line {
+  const line: Line = {
+    stored,
+    version: versionOf(stored),
+    closing: new AbortController(),
+    session: undefined,
+    done: Promise.resolve()
+      .then(() => keepOpen(line, options))
+      .catch((error) =>
+        options.log.warn({ err: toMoleculeError(error), channel: stored.name }, 'a chat channel ended badly'),
+      ),
+  }
+  return line
 }
 
 /** Changes whenever the channel must be connected again. */

@@ -24,6 +24,7 @@ import { createFollower } from './send/follow.ts'
 import { createPlaceQueues } from './send/place-queues.ts'
 import { createSigns } from './send/signs.ts'
 import type { StoredChannel } from './store/channels.ts'
+import { type AnswerWebhook, createAnswerWebhook } from './webhook-calls.ts'
 
 export interface Session {
   readonly account: Account
@@ -31,6 +32,8 @@ export interface Session {
   readonly ended: Promise<void>
   /** Pairings may have changed. */
   wake(): void
+  /** Undefined for a channel without webhooks. */
+  readonly webhook: AnswerWebhook | undefined
   close(): Promise<void>
 }
 
@@ -90,6 +93,7 @@ export async function openSession(stored: StoredChannel, context: ChatContext, o
       account,
       ended: ended.promise,
       wake: wakeUp.wake,
+      webhook: createAnswerWebhook(channel, clock),
       async close() {
         stopping.abort()
         release()

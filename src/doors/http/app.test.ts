@@ -44,6 +44,7 @@ function createTestApp() {
     waitingCalls: createWaitingCalls(tokens),
     clock: systemClock,
     limits: SSE_LIMITS,
+    webhookLimit: limit,
     version: '1',
     bridgeContext: { ...fakePlatform.bridgeContext, bridges: bridges.part },
     unready: async () => undefined,

@@ -36,7 +36,7 @@ import {
 import { createHttpAuth } from './server/auth.ts'
 import { errorAnswer, logFailure } from './server/errors.ts'
 import { answerOneAtATime, closeServer, createInFlight, refuseConnection, urlOf } from './server/listen.ts'
-import { BODY_BYTES, createRateLimit } from './server/rate-limit.ts'
+import { BODY_BYTES, createRateLimit, INBOUND_WEBHOOKS } from './server/rate-limit.ts'
 import { createReach } from './server/reach.ts'
 import { limitRefusals } from './server/refusal-log.ts'
 import { SSE_LIMITS, type SseLimits } from './server/sse.ts'
@@ -169,7 +169,8 @@ function createListener(options: HttpDoorOptions, waitingCalls: WaitingCalls, po
   const a2aOptions = { ...options, ...streaming, auth, addresses, reach }
   const a2a = createA2a(a2aOptions)
   const a2aCalls = createA2aCalls(a2aOptions, options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS)
-  const app = createApp({ ...options, ...streaming, auth, addresses, reach, readCards, metrics })
+  const webhookLimit = createRateLimit(options.clock, INBOUND_WEBHOOKS)
+  const app = createApp({ ...options, ...streaming, auth, addresses, reach, readCards, metrics, webhookLimit })
   const sockets = createSockets({ ...options, limits: streaming.limits, readCards, auth, addresses })
   const honoListener = getRequestListener(
     (request, env) => app.fetch(request, { ...env, requestId: String(env.outgoing.getHeader(REQUEST_ID_HEADER)) }),

@@ -45,6 +45,8 @@ export const noChannels: ChatRoutesContext = {
   },
   check: ({ kind }) => rejectNotFound(kind),
   wake: () => undefined,
+  requireKind: rejectNotFound,
+  findWebhook: () => undefined,
   endDeliveries: async () => undefined,
 }
 

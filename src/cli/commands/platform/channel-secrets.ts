@@ -2,14 +2,34 @@
  * The token and the settings of a new channel: from their variables, from typing at a terminal, the token also from stdin.
  * Never from an argument: other users of the machine can read those.
  */
+import type { PlatformClient } from '../../../client/platform-client.ts'
 import type { ChannelKind, ChannelSetting, LoggedIn, LogInQuestion } from '../../../doors/chat/channel.ts'
 import { MoleculeError } from '../../../errors.ts'
+import { withoutControls } from '../../../printable.ts'
+import { findBuiltinKind } from '../../channel-kinds.ts'
 import type { CommandContext } from '../../command-context.ts'
 
 /** Of a log-in with its questions. */
 const LOG_IN_MS_MAX = 15 * 60_000
 
 type AskedKind = Pick<ChannelKind, 'kind' | 'tokenVariable' | 'tokenSteps' | 'settings' | 'logIn'>
+
+/** One of Molecule, else one that the platform has from an adapter: this process does not run the code of adapters. */
+export async function readAskedKind(platform: PlatformClient, name: string): Promise<AskedKind> {
+  const builtin = await findBuiltinKind(name)
+  if (builtin !== undefined) return builtin
+  const { settings, ...kind } = await platform.call('GET /channel-kinds/{kind}', { kind: name })
+  return {
+    kind: kind.kind,
+    tokenVariable: kind.token_variable,
+    tokenSteps: kind.token_steps,
+    settings: settings.map(({ is_secret: isSecret, is_required: isRequired, ...setting }) => ({
+      ...setting,
+      isSecret,
+      isRequired,
+    })),
+  }
+}
 
 /** By a log-in, where the kind has one and a person types; else the token and the settings of the kind. */
 export async function readCredentials(
@@ -53,7 +73,7 @@ async function readBotToken(
       `${kind} needs the token of a bot: set ${tokenVariable}, or pipe the token into this command`,
     )
   }
-  for (const step of tokenSteps) terminal.err(`  ${step}\n`)
+  for (const step of tokenSteps) terminal.err(`  ${withoutControls(step)}\n`)
   return await typedSecret(`The token of the ${kind} bot (it is not shown)`)
 }
 
@@ -72,10 +92,10 @@ async function readKindSettings(
 }
 
 async function typedSetting({ name, summary, isSecret, isRequired }: ChannelSetting): Promise<string | undefined> {
-  const end = isRequired ? '' : ' (optional)'
-  if (isSecret && isRequired) return await typedSecret(`${name}: ${summary} (it is not shown)`)
+  const asked = withoutControls(`${name}: ${summary}`)
+  if (isSecret && isRequired) return await typedSecret(`${asked} (it is not shown)`)
   const { isCancel, password, text } = await import('@clack/prompts')
-  const typed = await (isSecret ? password : text)({ message: `${name}: ${summary}${end}` })
+  const typed = await (isSecret ? password : text)({ message: `${asked}${isRequired ? '' : ' (optional)'}` })
   if (isCancel(typed)) throw nothingAdded()
   // An empty line of @clack/prompts is undefined.
   const value = (typed ?? '').trim()

@@ -2,12 +2,12 @@
 import type { ApiAnswer } from '../../../api/api.ts'
 import { listWorkspaces } from '../../../client/workspaces.ts'
 import { withoutControls } from '../../../printable.ts'
-import { CHANNEL_KINDS, requireChannelKind } from '../../channel-kinds.ts'
+import { CHANNEL_KINDS } from '../../channel-kinds.ts'
 import type { CommandContext, DefineCommand } from '../../command-context.ts'
 import { resolveWorkspaceId } from '../../platform/platform-access.ts'
 import type { Column } from '../../terminal/output.ts'
 import { shellQuoted } from '../../terminal/own-command.ts'
-import { readCredentials } from './channel-secrets.ts'
+import { readAskedKind, readCredentials } from './channel-secrets.ts'
 
 interface AddFlags {
   readonly name?: string
@@ -25,7 +25,7 @@ export const define: DefineCommand = (command, openContext) => {
     .description(
       'connect a bot; asks for its token and settings, or reads them from their variables (the token also from stdin)',
     )
-    .argument('<kind>', Object.keys(CHANNEL_KINDS).join(', '))
+    .argument('<kind>', `${Object.keys(CHANNEL_KINDS).join(', ')}, or a kind of an adapter`)
     .option('--name <name>', 'a name for the channel (its kind)')
     .option('--workspace <workspace>', 'answers direct messages, and mentions where no workspace is bound')
     .option('--service-url <url>', 'another address of the service')
@@ -74,8 +74,8 @@ export const define: DefineCommand = (command, openContext) => {
 }
 
 async function add(context: CommandContext, kindName: string, flags: AddFlags): Promise<void> {
-  const kind = await requireChannelKind(kindName)
   const { platform, show, command } = context
+  const kind = await readAskedKind(platform(), kindName)
   const { token, settings, apiUrl } = await readCredentials(context, kind, flags.apiUrl)
   const { name, workspace, replace } = flags
   const workspaceId = workspace === undefined ? undefined : await resolveWorkspaceId(platform(), workspace)

@@ -39,6 +39,7 @@ test('PL-10 the API document has every route that is served, and no other', asyn
     addresses,
     reach: createReach(fakePlatform.workspaces),
     readCards: async () => new Map(),
+    webhookLimit: createRateLimit(systemClock),
   }
   const streaming = { waitingCalls: createWaitingCalls(fakePlatform.tokens), clock: systemClock, limits: SSE_LIMITS }
   const app = createApp({ ...fakePlatform, ...rest, ...streaming, metrics: createMetrics() })

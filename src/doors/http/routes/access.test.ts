@@ -171,6 +171,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   'post /channels': { expected: admins(404), prepare: asBody({ kind: 'socket', token: 'secret' }) },
   'get /channels': { expected: people(200) },
   'delete /channels/{channel}': { expected: admins(404) },
+  'get /channel-kinds/{kind}': { expected: admins(404) },
+  'post /channels/{channel}/webhook': { expected: anyCaller(404) },
   'put /channels/{channel}/bindings/{place}': {
     expected: admins(404),
     prepare: asBody({ workspace_id: WORKSPACE_ID }),

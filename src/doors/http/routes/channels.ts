@@ -2,12 +2,14 @@
 import {
   approvePairing,
   bindPlace,
+  callWebhook,
   createChannel,
   deleteChannel,
   denyPairing,
   listChannels,
   listPairings,
   PLACE_CHARACTERS_MAX,
+  readChannelKind,
   unbindPlace,
 } from '../../../api/channels.ts'
 import { requireAccess, rolesOf } from '../../../api/who-may.ts'
@@ -16,6 +18,7 @@ import { readChannel, readChannels, readPairing, readPairings, readPublicChannel
 import { seesConfig } from '../../../workspaces/may-talk.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import { deliveryDoor, promptDoor } from '../../chat/chat-context.ts'
+import { answerWebhook } from './channel-webhook.ts'
 import { serve } from './route.ts'
 
 /** Of a check of the token. */
@@ -54,6 +57,22 @@ export const channelRoutes = [
     chat.wake()
     for (const door of [deliveryDoor, promptDoor]) await chat.endDeliveries(door(channel))
   }),
+  serve(readChannelKind, async ({ params }, { chat }) => {
+    const { kind, tokenVariable, tokenSteps, settings = [] } = await chat.requireKind(params.kind)
+    return {
+      kind,
+      token_variable: tokenVariable,
+      token_steps: tokenSteps,
+      settings: settings.map(({ name, variable, summary, isSecret, isRequired }) => ({
+        name,
+        variable,
+        summary,
+        is_secret: isSecret,
+        is_required: isRequired,
+      })),
+    }
+  }),
+  serve(callWebhook, answerWebhook),
   serve(bindPlace, async ({ params: { channel, place }, body: { workspace_id: workspaceId } }, { chat }) => {
     if (place.length > PLACE_CHARACTERS_MAX) throw new MoleculeError('invalid_request', 'the place is too long')
     await chat.channels.bind({ channel, place, workspaceId })

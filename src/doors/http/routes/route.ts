@@ -27,14 +27,17 @@ import type { Schedule, Schedules } from '../../../workspaces/schedules.ts'
 import type { Identity, Tokens } from '../../../workspaces/tokens.ts'
 import type { BriefedBridge, WorkspaceLifecycle, Workspaces } from '../../../workspaces/workspace.ts'
 import type { WorkspaceFiles } from '../../../workspaces/workspace-files.ts'
+import type { ChannelKind } from '../../chat/channel.ts'
 import type { ChannelToCheck, CheckedChannel } from '../../chat/check-channel.ts'
 import type { Channels } from '../../chat/store/channels.ts'
 import type { Pairings } from '../../chat/store/pairings.ts'
+import type { AnswerWebhook } from '../../chat/webhook-calls.ts'
 import type { AnswerMcp } from '../../mcp-calls.ts'
 import type { WorkspaceLogs } from '../../workspace-logs.ts'
 import type { PushContext } from '../a2a/push-methods.ts'
 import type { Addresses } from '../server/addresses.ts'
 import type { HttpAuth } from '../server/auth.ts'
+import type { RateLimit } from '../server/rate-limit.ts'
 import type { Reach } from '../server/reach.ts'
 import type { SseLimits } from '../server/sse.ts'
 import type { WaitingCalls } from '../server/waiting-calls.ts'
@@ -206,6 +209,10 @@ export interface ChatRoutesContext {
   check(channel: ChannelToCheck, signal: AbortSignal): Promise<CheckedChannel>
   /** A channel or a pairing changed. */
   wake(): void
+  /** A kind of channel, for a caller who will add one; throws `invalid_request`, with the known names. */
+  requireKind(kind: string): Promise<ChannelKind>
+  /** Undefined where no channel of this name is connected here, or it takes no webhooks. */
+  findWebhook(channel: string): AnswerWebhook | undefined
   /** Open deliveries of a channel that is gone need no person. */
   endDeliveries(door: string): Promise<void>
 }
@@ -225,6 +232,8 @@ export interface AppContext extends WorkspaceRoutesContext {
   readonly addresses: Addresses
   readonly reach: Reach
   readonly waitingCalls: WaitingCalls
+  /** Counts the webhooks of an address. */
+  readonly webhookLimit: RateLimit
   readonly limits: SseLimits
   readonly metrics: Metrics
   readonly clock: Clock

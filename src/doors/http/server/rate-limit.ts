@@ -38,6 +38,12 @@ export const BODY_BYTES: RateLimitOptions = {
   message: `this token has sent its ${BYTES_PER_MINUTE_MAX} bytes per minute`,
 }
 
+/** Of one address. A chat service calls again what is refused. */
+export const INBOUND_WEBHOOKS: RateLimitOptions = {
+  timesMax: REQUESTS_PER_MINUTE_MAX,
+  message: `your address has called webhooks ${REQUESTS_PER_MINUTE_MAX} times within a minute`,
+}
+
 export function createRateLimit(clock: Clock, { timesMax, message }: RateLimitOptions = REQUESTS): RateLimit {
   const windows = new Map<string, { readonly untilMs: number; times: number }>()
   const tooMany = (untilMs: number) => {
