@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { present } from '../../test/harness/present.ts'
 import { MoleculeError } from '../errors.ts'
 import type { BackendEvent } from './backend.ts'
 import { collectResponse, collectResult } from './collect-response.ts'
@@ -44,7 +45,7 @@ test('GW-8 a result has the text and the session of a turn; a failure says what 
   const session: BackendEvent = { type: 'session', token: 's1' }
   const answered = await collectResult(stream([session, done({ text: 'he' }, { text: 'llo' })]))
   assert.deepEqual(answered, { isError: false, responseText: 'hello', sessionId: 's1' })
-  assert.deepEqual(await collectResult(stream([done({ text: 'x' })])), { isError: false, responseText: 'x' })
+  assert.deepEqual(present(await collectResult(stream([done({ text: 'x' })]))), { isError: false, responseText: 'x' })
   const failures: [MoleculeError, string][] = [
     [new MoleculeError('timeout', 'it took too long'), 'Query timed out'],
     [new MoleculeError('no_end', 'no result'), 'Failed to parse CLI output'],

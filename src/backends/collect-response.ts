@@ -45,7 +45,7 @@ export async function collectResult(events: AsyncIterable<BackendEvent>): Promis
   }
   try {
     const responseText = joinText((await collectResponse(noteSession())).parts)
-    return { isError: false, responseText, ...(sessionId !== undefined && { sessionId }) }
+    return { isError: false, responseText, sessionId }
   } catch (thrown) {
     const error = toMoleculeError(thrown)
     return { isError: true, responseText: failureText(error), code: error.code }

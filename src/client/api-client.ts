@@ -161,7 +161,7 @@ export async function sendCall(
   const ends = signal === undefined ? limit : AbortSignal.any([limit, signal])
   try {
     // Prevents a redirect from sending the token to another host.
-    const init = { method, headers, signal: ends, redirect: 'error' as const, ...(body !== undefined && { body }) }
+    const init = { method, headers, signal: ends, redirect: 'error' as const, body }
     const answer = await request(base + path, init)
     const text = await answer.text()
     if (!answer.ok) throw failureFromAnswer(answer, text)

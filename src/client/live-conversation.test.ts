@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { present } from '../../test/harness/present.ts'
 import {
   applyEvents,
   type ChatMessageView,
@@ -85,7 +86,9 @@ test('CV-2 a tool ends where it began, with its duration, and the message still 
     { ...tool, seq: 11, state: 'started' },
     { ...tool, seq: 12, state: 'finished', at: '2026-11-16T10:00:03.500Z' },
   ])
-  assert.deepEqual(entries[0]?.tools, [{ name: 'Bash', subject: 'make', state: 'finished', at, duration_ms: 2500 }])
+  assert.deepEqual(present(entries[0]?.tools), [
+    { name: 'Bash', subject: 'make', state: 'finished', at, duration_ms: 2500 },
+  ])
   assert.equal(entries[0]?.state, 'waiting_for_you')
 })
 

@@ -222,7 +222,7 @@ function withChange<Entry extends LiveEntry>(entry: Entry, change: LiveChange): 
 
 function toolOf({ name = '', subject, state: given, at, diffs }: ActivityView): ChatToolView {
   const state = given === 'finished' || given === 'failed' ? given : 'started'
-  return { name, ...(subject !== undefined && { subject }), state, at, ...(diffs && { diffs }) }
+  return { name, subject, state, at, diffs }
 }
 
 /** Joins the end of a tool with its beginning. */

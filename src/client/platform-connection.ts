@@ -167,7 +167,7 @@ function postOnce({ url, token, agent, call }: PostOptions, signal?: AbortSignal
   }
   const send = url.startsWith('https:') ? requestHttps : requestHttp
   return new Promise<{ answer: Response; text: string }>((resolve, reject) => {
-    const outgoing = send(url, { method: 'POST', agent, headers, ...(signal && { signal }) })
+    const outgoing = send(url, { method: 'POST', agent, headers, signal })
     const limit = setTimeout(() => outgoing.destroy(new AnswerTimeout('no answer in time')), call.timeoutMs)
     const fail = (error: Error) => {
       clearTimeout(limit)

@@ -110,7 +110,7 @@ export function createRemoteInbox(options: RemoteInboxOptions): RemoteInbox {
     },
     append: (key, events) => postEvents(state, key, events).then((standing) => dropIfStale(key, standing)),
     async settle(key, outcome, unsent) {
-      const answer = await postSettle(state, key, { outcome, ...(unsent && { unsent }) })
+      const answer = await postSettle(state, key, { outcome, unsent })
       forget(key)
       return answer
     },

@@ -137,7 +137,7 @@ function parseRecord(text: string): OrphanRecord | undefined {
     if (!Number.isSafeInteger(pid) || pid === undefined || pid <= 1) return undefined
     if (!startTime || boot === undefined) return undefined
     const rest = { mark: mark ?? '', command: command ?? '' }
-    return { pid, startTime, bootId: boot, ...(owner !== undefined && { owner }), ...rest }
+    return { pid, startTime, bootId: boot, owner, ...rest }
   } catch {
     return undefined
   }

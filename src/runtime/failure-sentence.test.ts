@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { leaseOf } from '../../test/fakes/letters.ts'
+import { present } from '../../test/harness/present.ts'
 import { type ErrorCode, MoleculeError } from '../errors.ts'
 import type { Failure, Outcome } from '../inbox/worker.ts'
 import { silentLog } from '../log.ts'
@@ -122,7 +123,7 @@ test('CN-6 a turn that was stopped is logged, and is no warning', () => {
 
 test('RT-7 a failure in the words of the agent gets no sentence of the platform', () => {
   const { stored } = explain({ code: 'agent_failed', message: 'I could not' })
-  assert.deepEqual(stored, { code: 'agent_failed', message: 'I could not', id: stored.id })
+  assert.deepEqual(present(stored), { code: 'agent_failed', message: 'I could not', id: stored.id })
 })
 
 test('RT-7 an outcome that is no failure is not touched and not logged', () => {

@@ -127,8 +127,8 @@ function toStoredFailure({ code, message, details, category, sentence }: Failure
     code,
     message: shortMessage,
     id,
-    ...(shortDetails !== undefined && { details: shortDetails }),
-    ...(category !== undefined && { category }),
+    details: shortDetails,
+    category,
     ...(sentence !== undefined && { sentence: `${sentence} (${category}, ${id})` }),
   }
 }

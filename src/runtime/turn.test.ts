@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { leaseOf, letterTo, SENDER } from '../../test/fakes/letters.ts'
 import { manualClock } from '../../test/fakes/manual-clock.ts'
+import { present } from '../../test/harness/present.ts'
 import type { Backend, BackendEvent, Turn } from '../backends/backend.ts'
 import { MoleculeError } from '../errors.ts'
 import type { Inbox, Lease, LeaseStanding, NumberedEvents } from '../inbox/worker.ts'
@@ -85,7 +86,7 @@ test('the backend gets the message, the brief and nothing that neither of them h
   const [turn] = seen.turns
   assert.ok(turn)
   const { ask: _, onWait: __, request, ...rest } = turn
-  assert.deepEqual(rest, {
+  assert.deepEqual(present(rest), {
     id: 'm.7',
     messageId: 'm',
     conversationId: 'c',
@@ -229,7 +230,11 @@ test('RT-13 a parked brief gives the message back with the time and the reason, 
   const parked = { afterMs: 5000, reason: 'waiting: used up' }
   const { ended, seen, controls } = await run({ brief: () => ({ ...BRIEF, parked }) })
   const said = { parts: [{ text: 'waiting: used up' }] }
-  assert.deepEqual((await ended).outcome, { type: 'released', interrupted: false, parked: { afterMs: 5000, said } })
+  assert.deepEqual(present((await ended).outcome), {
+    type: 'released',
+    interrupted: false,
+    parked: { afterMs: 5000, said },
+  })
   assert.deepEqual([seen.turns.length, controls.length, seen.givenBack], [0, 0, 0])
 })
 

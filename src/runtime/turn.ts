@@ -134,7 +134,7 @@ function usageOfTurn(brief: Brief, usage: Usage | undefined, durationMs: number)
 
 /** The turn did not begin: its message goes back into the queue and comes again after `afterMs`. */
 function parkedOutcome({ afterMs, reason, waitsFor }: NonNullable<Brief['parked']>): Outcome {
-  const parked = { afterMs, said: { parts: [{ text: reason }] }, ...(waitsFor !== undefined && { waitsFor }) }
+  const parked = { afterMs, said: { parts: [{ text: reason }] }, waitsFor }
   return { type: 'released', interrupted: false, parked }
 }
 
@@ -234,15 +234,15 @@ function toTurn(lease: Lease, brief: Brief, during: Pick<Turn, 'ask' | 'onWait'>
     request,
     prompt: toPrompt(lease, brief, textOf(partsWithOrigin(envelope.message, sender))),
     systemPrompt: brief.systemPrompt,
-    ...(brief.peers !== undefined && { peers: brief.peers }),
-    ...(brief.recalled !== undefined && { recalled: brief.recalled }),
+    peers: brief.peers,
+    recalled: brief.recalled,
     workingDir: brief.workingDir,
     mcpServers: mcpServersOf(brief, workspaceId),
     ...during,
     notes: brief.notes ?? {},
     env: envelope.trace === undefined ? brief.env : { ...brief.env, ...traceVariables(envelope.trace) },
-    ...(brief.sessionToken !== undefined && { sessionToken: brief.sessionToken }),
-    ...(brief.history !== undefined && { history: brief.history }),
-    ...(brief.model !== undefined && { model: brief.model }),
+    sessionToken: brief.sessionToken,
+    history: brief.history,
+    model: brief.model,
   }
 }

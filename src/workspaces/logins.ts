@@ -48,7 +48,7 @@ export function nextLoginState(
   // An accepted log-in that was not found is remembered: it is in a place that the check does not know.
   if (problem === undefined && check.problem === undefined) return undefined
   const { fingerprint } = check
-  return { fingerprint, ...(learned !== undefined && { learned }), ...(problem !== undefined && { problem }) }
+  return { fingerprint, learned, problem }
 }
 
 /** What a turn shows about the log-in; undefined if nothing. */

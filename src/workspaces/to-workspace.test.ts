@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { present } from '../../test/harness/present.ts'
 import { toWorkspace, type WorkspaceRow } from './to-workspace.ts'
 
 const NOW_MS = 1_000_000_000
@@ -51,7 +52,7 @@ test('PL-4 an idle workspace has its settings, its counters and no further field
     queueDepth: 3,
     running: 0,
   }
-  assert.deepEqual(toWorkspace(IDLE), workspace)
+  assert.deepEqual(present(toWorkspace(IDLE)), workspace)
 })
 
 test('PL-4 the status follows the stored state of the row', () => {

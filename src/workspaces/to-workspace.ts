@@ -87,7 +87,7 @@ export function toWorkspace(row: WorkspaceRow): Workspace & WorkspaceLoad {
     queueDepth: row.waiting,
     running: row.running,
     ...(limits !== undefined && limits.length > 0 && { limits }),
-    ...(task !== undefined && { currentTask: task }),
+    currentTask: task,
     ...(row.since !== null && { currentSinceMs: row.since }),
     ...(Number(row.asked ?? 0) > 0 && { permissionsAsked: Number(row.asked) }),
   }

@@ -96,7 +96,7 @@ export function createWorkspaceConfigs(options: WorkspaceConfigsOptions): Worksp
   const reload = async (id: string, stamp: string) => {
     const problem = await reloadConfig(id, stamp, { ...options, failed, isOwn: (hash) => saving.get(id) === hash })
     // The stamp from before the read: a change during the read is then found by the next refresh.
-    known.set(id, { stamp, ...(problem !== undefined && { problem }) })
+    known.set(id, { stamp, problem })
     const reason = problem?.message
     if (reason !== undefined) log.warn({ workspaceId: id, reason }, 'the config of a workspace is invalid')
   }

@@ -248,11 +248,11 @@ function settingsText(
     maxConcurrentTasks: config.maxConcurrentTasks,
     maxAttempts: config.maxAttempts,
     runtimeConfig: config.runtimeConfig,
-    ...(config.model !== undefined && { model: config.model }),
-    ...(storeOnly.parentId !== undefined && { parentId: storeOnly.parentId }),
-    ...(storeOnly.permission !== undefined && { permission: storeOnly.permission }),
-    ...(storeOnly.team !== undefined && { team: storeOnly.team }),
-    ...(storeOnly.statusText !== undefined && { statusText: storeOnly.statusText }),
+    model: config.model,
+    parentId: storeOnly.parentId,
+    permission: storeOnly.permission,
+    team: storeOnly.team,
+    statusText: storeOnly.statusText,
     ...(limits.length > 0 && { limits }),
   }
   return JSON.stringify(settings)

@@ -58,7 +58,7 @@ export function createWorkspaces(options: WorkspacesOptions): Workspaces {
       await refreshQuietly(id)
     }
     const { read, next } = await store.read(() => listWorkspacePage(query))
-    return { workspaces: read.map(shown), ...(next !== undefined && { next }) }
+    return { workspaces: read.map(shown), next }
   }
   return {
     create: (input) => provisionWorkspace(input, options),
@@ -100,9 +100,9 @@ async function provisionWorkspace(input: NewWorkspace, options: WorkspacesOption
   const storeOnly: StoreOnlySettings = {
     tier: input.tier ?? DEFAULT_TIER,
     workingDir: toStoredFolder([homes.dataDir], workingDir ?? defaultWorkingDir(homes, id)),
-    ...(input.parentId !== undefined && { parentId: input.parentId }),
-    ...(input.permission !== undefined && { permission: input.permission }),
-    ...(input.team !== undefined && { team: input.team }),
+    parentId: input.parentId,
+    permission: input.permission,
+    team: input.team,
   }
   try {
     await homes.create(id, { template: input.template, runtime: validated.config.runtime, foreignTokens })

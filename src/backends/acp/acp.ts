@@ -100,7 +100,7 @@ async function validateByGreeting(
         ? [`if it is not logged in: ${authAdvice(authMethods)}`]
         : []),
     ]
-    return { ok: true, ...(version !== undefined && { version }), ...(notes.length > 0 && { note: notes.join('; ') }) }
+    return { ok: true, version, ...(notes.length > 0 && { note: notes.join('; ') }) }
   } catch (thrown) {
     return {
       ok: false,

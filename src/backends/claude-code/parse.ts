@@ -124,7 +124,7 @@ function readContent({ message, tool_use_result: reported }: JsonObject): readon
     const failed = block['is_error'] === true
     // claude sends each result in a message of its own, with what the tool did beside it.
     const diffs = failed || content.length !== 1 ? undefined : diffsOf(reported)
-    return [{ type: 'tool_ended', id: stringOf(block['tool_use_id']), failed, ...(diffs && { diffs }) }]
+    return [{ type: 'tool_ended', id: stringOf(block['tool_use_id']), failed, diffs }]
   })
   return events.length === 0 ? ALIVE : events
 }

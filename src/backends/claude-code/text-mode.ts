@@ -21,9 +21,9 @@ export async function runText(plan: StartPlan, prompt: string, stream: TurnStrea
       input: prompt,
       outputBytesMax: facts.outputBytesMax,
       killGraceMs: KILL_GRACE_MS,
-      ...(timeoutMs !== undefined && { timeoutMs }),
+      timeoutMs,
       onOutput: outputTo(stream),
-      ...(turn.onWait !== undefined && { onWait: turn.onWait }),
+      onWait: turn.onWait,
     },
     stream.signal,
   )

@@ -139,7 +139,7 @@ function listen(agent: ClaudeAgent, { permissions, model }: ListenOptions, { emi
           type: 'tool',
           ...toolUse(event.id),
           state: event.failed ? 'failed' : 'finished',
-          ...(event.diffs !== undefined && { diffs: event.diffs }),
+          diffs: event.diffs,
         })
       case 'retrying':
         return emit({ type: 'status', text: event.text })

@@ -41,7 +41,7 @@ export function createCodexReply(): CodexReply {
       const name = toolName(item)
       if (name === undefined) return ACTIVITY
       const subject = toolSubject(item)
-      const use = { type: 'tool', name, ...(subject !== undefined && { subject }) } as const
+      const use = { type: 'tool', name, subject } as const
       if (state === 'started') return [{ ...use, state: 'started' }]
       const { status } = item
       if (status === 'declined' || wasRejected(item)) reply.addDenied(name)

@@ -145,7 +145,7 @@ function logStrayLine(log: Log, line: string): void {
 function toWire(error: unknown): { code: number; message: string; data?: unknown } {
   const message = error instanceof Error ? error.message : String(error)
   if (!(error instanceof RpcError)) return { code: JSON_RPC_CODES.internalError, message }
-  return { code: error.code, message, ...(error.data !== undefined && { data: error.data }) }
+  return { code: error.code, message, data: error.data }
 }
 
 function fromWire({ code, message, data }: Readonly<Record<string, unknown>>): RpcError {

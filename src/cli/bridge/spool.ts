@@ -41,7 +41,7 @@ export function createSpool({ dir, log }: SpoolOptions): Spool {
       async settle(key, outcome, unsent) {
         if (!SPOOLED_TYPES.has(outcome.type)) return await inbox.settle(key, outcome, unsent)
         const path = pathOf(key)
-        await writeOutcome(path, { key: toLeaseKey(key), outcome, ...(unsent && { unsent }) }).catch((err: unknown) =>
+        await writeOutcome(path, { key: toLeaseKey(key), outcome, unsent }).catch((err: unknown) =>
           log.error({ err, path }, 'an outcome could not be written to the spool before it was posted'),
         )
         return await settleAndRemove(path, () => inbox.settle(key, outcome, unsent))

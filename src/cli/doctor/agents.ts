@@ -119,7 +119,7 @@ async function examineInstalled(
   const text = [`${title}: ${drift.text}`, ...limits, paid.text].join('; ')
   const isLess = drift.verdict === 'note' || limits.length > 0
   const remedy = paid.remedy ?? (isLess ? installTested : undefined)
-  return { verdict: remedy === undefined ? 'ok' : 'note', text, ...(remedy !== undefined && { remedy }) }
+  return { verdict: remedy === undefined ? 'ok' : 'note', text, remedy }
 }
 
 const withTimeout = (ms: number, signal: AbortSignal) => AbortSignal.any([signal, AbortSignal.timeout(ms)])

@@ -159,7 +159,7 @@ interface AskAnswer {
 export function* closeAsk({ key, id, tool }: OpenAsk, answer: AskAnswer): Transaction<boolean> {
   if (!(yield* markAnswered({ ...key, id }, answer))) return false
   const { decision, answerer, rule } = answer
-  const by = { ...(answerer && { answerer }), ...(rule && { pattern: rule.pattern }) }
+  const by = { answerer, ...(rule && { pattern: rule.pattern }) }
   yield* resumeTurn(key, tool === undefined ? [] : [{ t: 'permission', decision, tool, ...by }])
   return true
 }

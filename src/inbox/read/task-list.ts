@@ -36,14 +36,14 @@ export function* listTasks(query: TaskQuery): Transaction<TaskPage> {
   const page = rows.slice(0, query.limit).filter(({ fits }) => fits === 1)
   const tasks: Task[] = []
   const { historyLength, artifacts = true, detail = false } = query
-  const view = { artifacts, detail, ...(historyLength !== undefined && { historyLength }) }
+  const view = { artifacts, detail, historyLength }
   for (const { id } of page) {
     const task = yield* readListedTask(id, view)
     if (task !== undefined) tasks.push(task)
   }
   const last = rows.length > page.length ? page.at(-1) : undefined
   const next = last === undefined ? cursorAt(endMs) : { updatedAtMs: last.updated_at, id: last.id }
-  return { tasks, total, ...(next && { next }) }
+  return { tasks, total, next }
 }
 
 /** A damaged reply fails its own task alone: the list shows that task without artifacts, and why. */

@@ -1,6 +1,7 @@
 /** Everyone sees the sentence and the codes of a failure; the owner alone sees the text of the program. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { present } from '../../../test/harness/present.ts'
 import { retryStatus, type StatusMessage, statusMessageOf, toAgentMessage, withoutDetail } from './status-message.ts'
 
 const STATUS: StatusMessage = {
@@ -30,8 +31,8 @@ test('a failure of the inbox shows its own message; one of a program shows its s
   })
   const failure = { code: 'exit', message: 'exit 1', sentence: 'The agent stopped.' }
   const plain = { parts: [{ text: 'The agent stopped.' }], code: 'exit', detail: 'exit 1' }
-  assert.deepEqual(statusMessageOf(failure), plain)
-  for (const stderr of ['', 7]) assert.deepEqual(statusMessageOf({ ...failure, details: { stderr } }), plain)
+  assert.deepEqual(present(statusMessageOf(failure)), plain)
+  for (const stderr of ['', 7]) assert.deepEqual(present(statusMessageOf({ ...failure, details: { stderr } })), plain)
   const long = { ...failure, category: 'crash', id: 'e1', details: { stderr: `${'x'.repeat(600)}end` } }
   const stderr = `${'x'.repeat(497)}end`
   assert.deepEqual(statusMessageOf(long), { ...plain, category: 'crash', errorId: 'e1', stderr })

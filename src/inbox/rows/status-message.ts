@@ -31,8 +31,8 @@ export function statusMessageOf(failure: Failure): StatusMessage {
   return {
     parts: [{ text: sentence }],
     code,
-    ...(category !== undefined && { category }),
-    ...(id !== undefined && { errorId: id }),
+    category,
+    errorId: id,
     detail: message,
     ...(typeof stderr === 'string' && stderr !== '' && { stderr: stderr.slice(-STDERR_CHARACTERS_MAX) }),
   }

@@ -43,7 +43,7 @@ export function ruleChoices(use: AskedUse): { readonly exact?: RuleChoice; reado
   const exact = choiceOf(use, use.subject)
   const suggested = suggestedPattern(use)
   const wider = suggested === undefined ? undefined : choiceOf(use, suggested)
-  return { ...(exact !== undefined && { exact }), ...(wider !== undefined && { wider }) }
+  return { exact, wider }
 }
 
 /** The rule with this pattern, if it can be made of this ask: it covers the ask and is well formed. */

@@ -92,7 +92,7 @@ const isFirstTurn = ({ epoch }: BriefKey): boolean => epoch === 1
 function* findCarryOver(host: string, key: BriefKey): Transaction<CarryOver> {
   const sessionToken = yield* findSession(host, key)
   const notes = isRetry(key) ? yield* readNotes(key.messageId) : undefined
-  return { ...(sessionToken !== undefined && { sessionToken }), ...(notes !== undefined && { notes }) }
+  return { sessionToken, notes }
 }
 
 /** Caches the part of a brief that changes only with the settings of the workspace. */
@@ -126,8 +126,8 @@ function baseBrief(settings: TurnSettings, home: string): Brief {
     hasMcp: true,
     rateLimitPatienceMs: rateLimitPatienceMs(settings.runtimeConfig),
     env: {},
-    ...(model !== undefined && { model }),
-    ...(dailyBudget !== undefined && { costUsdPerDayMax: dailyBudget }),
+    model,
+    costUsdPerDayMax: dailyBudget,
   }
 }
 

@@ -21,7 +21,7 @@ export function App() {
   const [login, setLogin] = useState<{ readonly done: boolean; readonly problem?: string }>({ done: !exchanged })
   useEffect(() => {
     exchanged?.then(
-      (problem) => setLogin({ done: true, ...(problem !== undefined && { problem }) }),
+      (problem) => setLogin({ done: true, problem }),
       () => undefined,
     )
   }, [])

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { WorkspaceSummary } from '../../../src/client/views.ts'
 import { fakeWorkspace } from '../../../test/fakes/workspace-view.ts'
+import { present } from '../../../test/harness/present.ts'
 import { cardStateOf } from './card-state.ts'
 
 const stateOf = (more: Partial<WorkspaceSummary> = {}) => cardStateOf(fakeWorkspace('a', more))
@@ -43,7 +44,7 @@ test('CV-1 a text that is set from outside is amber, also while no turn runs; it
 })
 
 test('paused, offline and idle say so without a banner', () => {
-  assert.deepEqual(stateOf({ status: 'paused', queue_depth: 4 }), {
+  assert.deepEqual(present(stateOf({ status: 'paused', queue_depth: 4 })), {
     states: ['paused'],
     dot: 'paused',
     word: 'paused',

@@ -38,7 +38,7 @@ export function cardStateOf(workspace: ShownWorkspace): CardState {
     word: [dot, ...more]
       .map((state) => (state === 'offline' && status === 'provisioning' ? 'starting' : WORDS[state]))
       .join(', '),
-    ...(banner && { banner }),
+    banner,
     note,
     left: join(note, queued) || (banner ? '' : 'idle'),
     ...rightOf(workspace),

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { present } from '../../../test/harness/present.ts'
 import { foundChoices, freeName } from './agents.ts'
 
 const found = (backend: string, more: object = {}) => ({
@@ -19,7 +20,7 @@ test('CV-3 installed agents are offered, those that can start first, the others 
     found('codex', { version: '0.166' }),
     found('opencode', { problem: 'it does not start', remedy: 'run it by hand' }),
   ])
-  assert.deepEqual(choices, [
+  assert.deepEqual(present(choices), [
     { backend: 'codex', title: 'Codex', name: 'Codex', mark: 'cx', version: '0.166', about: 'Logged in.' },
     {
       backend: 'gemini',

@@ -54,7 +54,7 @@ export function foundChoices(found: readonly FoundAgentView[]): AgentChoice[] {
 function toChoice(agent: FoundAgentView): AgentChoice {
   const { backend, program, installed, version, problem, logged_in: isLoggedIn, remedy } = agent
   const [title, mark] = NAMES[backend] ?? [program, program.slice(0, 2)]
-  const choice = { backend, title, name: title, mark, ...(version !== undefined && { version }) }
+  const choice = { backend, title, name: title, mark, version }
   if (!installed) {
     return { ...choice, isMissing: true, about: `Not found on this machine. ${installText(program, remedy)}` }
   }
@@ -64,7 +64,7 @@ function toChoice(agent: FoundAgentView): AgentChoice {
   return {
     ...choice,
     about,
-    remedy: { text: asSentence(remedy ?? ''), ...(command !== undefined && { command }) },
+    remedy: { text: asSentence(remedy ?? ''), command },
   }
 }
 

@@ -22,7 +22,7 @@ function setToasts(next: readonly Toast[]): void {
 /** Shows a sentence, and a button such as Undo. Returns how to remove it earlier. */
 export function showToast(text: string, action?: Toast['action']): () => void {
   const id = ++lastId
-  setToasts([...toasts, { id, text, ...(action && { action }) }].slice(-TOASTS_MAX))
+  setToasts([...toasts, { id, text, action }].slice(-TOASTS_MAX))
   setTimeout(() => dismiss(id), SHOWN_MS)
   return () => dismiss(id)
 }

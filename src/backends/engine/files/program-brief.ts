@@ -91,9 +91,9 @@ async function attach(turn: Turn, { context, stream }: ProgramBriefOptions): Pro
       path,
       name,
       bytes,
-      ...(mediaType !== undefined && { mime_type: mediaType }),
+      mime_type: mediaType,
     }))
-    return { attachments, ...(folder !== undefined && { attachmentsDir: folder }) }
+    return { attachments, attachmentsDir: folder }
   } catch (thrown) {
     stream.signal.throwIfAborted()
     const { message } = toMoleculeError(thrown)

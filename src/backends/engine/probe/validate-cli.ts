@@ -102,7 +102,7 @@ async function askVersion(probe: ValidateCliOptions, path: string, scratch: Scra
   const output = new TextDecoder().decode(result.stdout)
   if (result.end === 'exited' && result.exitCode === 0) {
     const version = /\d{1,9}\.\d{1,9}(?:\.\d{1,9})?[\w.+-]*/.exec(output)?.[0]
-    return { ok: true, ...(version !== undefined && { version }), note: path }
+    return { ok: true, version, note: path }
   }
   const shown = stderrTail(result).trim() || output.trim().slice(0, 500)
   const why =

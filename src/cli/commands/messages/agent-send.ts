@@ -85,7 +85,7 @@ async function toMessage({ terminal }: CommandContext, options: AgentSendOptions
     messageId: `cli-${ulid()}`,
     role: 'ROLE_USER',
     parts: [...(sent.trim() === '' ? [] : [{ text: sent }]), ...(await attachFiles(files))],
-    ...(contextId !== undefined && { contextId }),
+    contextId,
     ...withBudget(maxCostUsd),
   }
 }

@@ -152,7 +152,7 @@ async function answer({ platform, show }: CommandContext, id: string, text: stri
   const client = platform()
   const { kind, workspace_id: workspaceId, context_id: contextId } = await findNeed(client, id)
   if (kind !== 'question') throw new MoleculeError('unsupported_operation', `${id} asks no question`)
-  const about = { taskId: id, ...(contextId !== undefined && { contextId }) }
+  const about = { taskId: id, contextId }
   const message = { messageId: ulid(), role: 'ROLE_USER', parts: [{ text }], ...about } as const
   const task = await client.sendMessage(workspaceId, message, { wait: false })
   await show({ id, decision: 'answer', state: task.status.state }, () => `answered ${id}\n`)

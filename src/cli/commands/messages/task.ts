@@ -88,7 +88,7 @@ async function list(
   const query = {
     limit,
     historyLength: 1,
-    ...(context !== undefined && { contextId: context }),
+    contextId: context,
     ...(state !== undefined && { status: parseState(state) }),
   }
   const client = platform()

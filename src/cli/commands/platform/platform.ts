@@ -26,7 +26,7 @@ async function health({ platform, apiUrl, show }: CommandContext): Promise<void>
   const report = {
     url: apiUrl,
     ready,
-    ...(reason !== undefined && { reason }),
+    reason,
     version,
     node,
     workspaces: states,

@@ -65,7 +65,7 @@ async function toInput(client: PlatformClient, name: string, flags: CreateFlags)
     role,
     ...(workspace !== undefined && { workspace_id: await resolveWorkspaceId(client, workspace) }),
     ...(reached.length > 0 && { workspaces: reached }),
-    ...(expires !== undefined && { expires_in: expires }),
+    expires_in: expires,
   }
 }
 

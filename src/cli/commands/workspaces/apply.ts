@@ -94,7 +94,7 @@ const asksFirst = (terminal: Terminal, { yes }: ApplyOptions): boolean => yes !=
 function toResult({ team, changes, notes }: TeamPlan, created: readonly CreatedMember[], isApplied: boolean) {
   const shown = changes.map((change) => {
     const { action, name, id } = change
-    return { action, name, ...(id !== undefined && { id }), fields: change.action === 'delete' ? [] : change.fields }
+    return { action, name, id, fields: change.action === 'delete' ? [] : change.fields }
   })
   return { team, applied: isApplied, changes: shown, created, notes }
 }

@@ -33,7 +33,7 @@ export async function showOverview(context: CommandContext, workspace: string | 
   const report: OverviewReport = {
     url: context.apiUrl,
     ready,
-    ...(reason !== undefined && { reason }),
+    reason,
     workspaces,
     total: totalOf(workspaces),
     ...(waiting !== undefined && { needs_you: waiting.needs, needs_you_count: waiting.count }),

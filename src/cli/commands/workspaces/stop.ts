@@ -101,7 +101,7 @@ async function changeWorkspaces(
       waiting: waiting ?? 0,
       // Of a paused one it only says what a pause is.
       ...(reason !== undefined && status !== 'paused' && { status_reason: reason }),
-      ...(canceled !== undefined && { canceled }),
+      canceled,
     }))
     await show(shown, () => shown.map((one) => lineOf(one, command)).join('') || 'There are no workspaces.\n')
   }

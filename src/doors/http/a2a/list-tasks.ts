@@ -18,9 +18,9 @@ export async function listTasks(call: A2aCall, { reception, workspaces }: A2aCon
     ...taskScope(identity, workspaceId),
     limit: pageSize,
     artifacts: params.includeArtifacts === true,
-    ...(contextId !== undefined && { contextId }),
-    ...(status !== undefined && { state: status }),
-    ...(historyLength !== undefined && { historyLength }),
+    contextId,
+    state: status,
+    historyLength,
     ...(statusTimestampAfter !== undefined && { changedSinceMs: Date.parse(statusTimestampAfter) }),
     ...(pageToken !== undefined && { after: readPageToken(pageToken) }),
   }

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
 import { openA2a, soon } from '../../../../test/harness/clients/a2a-in-memory.ts'
 import { sendParams, sendParamsV03 } from '../../../../test/harness/open-door.ts'
+import { present } from '../../../../test/harness/present.ts'
 import type { TaskQuery, TaskView } from '../../../inbox/reception.ts'
 import type { Task } from '../../../protocol/a2a.ts'
 import { A2A_ACTIONS, CAPABILITIES } from './methods.ts'
@@ -99,7 +100,7 @@ test('PL-5 a list asks for what its params say, and an unknown workspace is not 
     pageToken: Buffer.from('12.task-1').toString('base64url'),
   })
   const basic = { workspaceId: WORKSPACE_ID, detail: true }
-  assert.deepEqual(queries, [
+  assert.deepEqual(present(queries), [
     { ...basic, limit: 50, artifacts: false },
     {
       ...basic,

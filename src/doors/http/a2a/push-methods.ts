@@ -120,7 +120,7 @@ const toNewConfig = (config: PushConfig, trace: TraceContext | undefined) => ({
   ...config,
   id: config.id ?? config.taskId,
   signingSecret: newSigningSecret(),
-  ...(trace !== undefined && { trace }),
+  trace,
 })
 
 function configNotFound(taskId: string, id: string | undefined): MoleculeError {

@@ -3,6 +3,7 @@ import test, { type TestContext } from 'node:test'
 import { leaseOf } from '../../../../test/fakes/letters.ts'
 import { createFakePlatform, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
 import { openRoutes, recordPart } from '../../../../test/harness/clients/route-calls.ts'
+import { present } from '../../../../test/harness/present.ts'
 import { MoleculeError } from '../../../errors.ts'
 import type { Bridges } from '../../../inbox/bridges.ts'
 import type { Directive } from '../../../inbox/worker.ts'
@@ -127,7 +128,7 @@ test('CN-4 every call of a worker acts on its lease, and answers with the standi
   const settle = { key: KEY, host: 'laptop', outcome: { type: 'stopped' } }
   assert.deepEqual((await post('settle', settle)).json, { answer: 'settled' })
   await post('settle', { ...settle, unsent })
-  assert.deepEqual(bridges.take(), [
+  assert.deepEqual(present(bridges.take()), [
     ['begin', key, 'x'],
     ['extend', [key]],
     ['append', key, { from: 3, events, notes: { n: 'v' } }],

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { present } from '../../../../test/harness/present.ts'
 import { appendSchema, askSchema, beginSchema, extendSchema, leaseSchema, settleSchema } from '../../../api/bridges.ts'
 import type { Outcome, Usage } from '../../../inbox/worker.ts'
 import { toAsk, toEvents, toOutcome } from './read-bridge-body.ts'
@@ -117,7 +118,7 @@ test('CN-4 the parts of events are read as parts: a status message and an artifa
     { type: 'artifact', artifact, append: false, lastChunk: true },
     { type: 'tool', name: 'Edit', subject: 'a', state: 'finished', diffs: [{ path: 'a', diff: '+x' }] },
   ]
-  assert.deepEqual(events(good), { from: 1, events: good })
+  assert.deepEqual(present(events(good)), { from: 1, events: good })
   const broken = [{ text: 1 }]
   assert.throws(() => events([{ type: 'status', text: 'waits', said: { parts: broken } }]), /events\.0\.said\.parts\.0/)
   const unreadable = { type: 'artifact', artifact: { ...artifact, parts: broken }, append: false, lastChunk: true }

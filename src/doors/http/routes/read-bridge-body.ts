@@ -34,7 +34,7 @@ export function toEvents({ from, events: given, notes }: Omit<z.output<typeof ap
     if (one.type === 'artifact') return { ...one, artifact: readArtifact(one.artifact, `${path}.artifact`) }
     return one.type === 'status' ? { ...one, ...readStatusMessage(one, path) } : one
   })
-  return { from, events: read, ...(notes && { notes }) } as NumberedEvents
+  return { from, events: read, notes } as NumberedEvents
 }
 
 export function toAsk({ permission, ...given }: z.output<typeof askSchema>['question']): Ask {

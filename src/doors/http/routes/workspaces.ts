@@ -47,7 +47,7 @@ export const workspaceRoutes = [
     return { ...wholeWorkspace(workspace, card), ...access, warnings: warnings.length > 0 ? warnings : undefined }
   }),
   serve(listWorkspaces, async ({ identity, query: { limit, after } }, { workspaces, readCards }) => {
-    const page = await listReachable(identity, { limit, ...(after !== undefined && { after }) }, workspaces)
+    const page = await listReachable(identity, { limit, after }, workspaces)
     const cards = await readCards(page.workspaces)
     const shown = page.workspaces.map((each) => workspaceFor(identity, each, cards.get(each.id)))
     return { workspaces: shown, next: page.next }

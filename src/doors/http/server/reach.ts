@@ -85,7 +85,7 @@ export async function listReachable(
   const all = reachable(identity, await workspaces.all()).filter(({ id }) => id > after)
   const page = all.slice(0, limit)
   const next = all.length > limit ? page.at(-1)?.id : undefined
-  return { workspaces: page, ...(next !== undefined && { next }) }
+  return { workspaces: page, next }
 }
 
 /** Those of the workspaces that the token may see. */

@@ -59,5 +59,5 @@ export const needsYouMessage = (count: number): string =>
 
 /** `status` is the status that HTTP would answer: 410 for a number whose rows were pruned. */
 export function errorMessage(status: number, body: unknown, workspace?: string): string {
-  return JSON.stringify({ type: 'error', ...(workspace !== undefined && { workspace }), status, ...(body as object) })
+  return JSON.stringify({ type: 'error', workspace, status, ...(body as object) })
 }

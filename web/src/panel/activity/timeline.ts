@@ -133,7 +133,7 @@ function toolBody({ name = 'a tool', subject, state, diffs }: ActivityView): Ste
     look,
     ...(subject && { subject }),
     ...(state === 'failed' && { note: 'failed' }),
-    ...(diffs && { diffs }),
+    diffs,
   }
   if (COMMAND.test(name)) return { kind: 'command', verb: 'Ran', ...rest }
   if (CHANGE.test(name)) return { kind: 'file', verb: 'Changed', ...rest }

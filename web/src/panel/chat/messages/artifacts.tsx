@@ -54,7 +54,7 @@ function ArtifactFile({ file, name, href }: ArtifactFileProps) {
           <img src={href} alt={name} className="max-h-80 max-w-full rounded-button border border-line bg-raised" />
         </a>
       ) : null}
-      <DownloadLink href={href} name={name} {...(file.bytes !== undefined && { bytes: file.bytes })} />
+      <DownloadLink href={href} name={name} bytes={file.bytes} />
     </>
   )
 }

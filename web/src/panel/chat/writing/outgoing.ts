@@ -116,7 +116,7 @@ async function sendUntilTaken(message: UnsentMessage): Promise<void> {
   for (let failures = 0; ; failures++) {
     try {
       const parts = await toParts(text, files)
-      const ids = { messageId, contextId, ...(taskId !== undefined && { taskId }) }
+      const ids = { messageId, contextId, taskId }
       await clientOfSession(message.session).sendMessage(
         workspaceId,
         { ...ids, role: 'ROLE_USER', parts },
@@ -160,7 +160,7 @@ function change(
   const before = readAll().find((each) => each.messageId === messageId)
   if (before === undefined) return undefined
   const { problem: _old, ...rest } = before
-  const after = { ...rest, state, ...(problem !== undefined && { problem }), ...(session !== undefined && { session }) }
+  const after = { ...rest, state, problem, ...(session !== undefined && { session }) }
   setAll(readAll().map((each) => (each.messageId === messageId ? after : each)))
   return after
 }
