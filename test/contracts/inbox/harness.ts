@@ -44,6 +44,8 @@ export interface InboxHarness {
   readonly local: LocalInbox
   /** The logs of workspaces, as doors follow them. */
   readonly logs: WorkspaceLogs
+  /** Resolves once `local` begins a wait of exactly this time: a call of a bridge then has its worker queue. */
+  waitBegins(ms: number): Promise<void>
   /** A second process on the same store, with its own clock if the test moves time. */
   newInbox(clock?: Clock, store?: Store): LocalInbox
   /** Runs SQL without the inbox, for example to make time pass in the store. */
@@ -64,10 +66,11 @@ export function createInboxHarness({ open }: StoreUnderTest): InboxHarness {
   let opened: Awaited<ReturnType<StoreUnderTest['open']>>
   let local: LocalInbox
   let logs: WorkspaceLogs
+  const waits = observeWaits()
   const harness: InboxHarness = {
     async open() {
       opened = await open()
-      local = harness.newInbox()
+      local = harness.newInbox(waits.clock)
       logs = createWorkspaceLogs(local)
     },
     async close() {
@@ -85,6 +88,7 @@ export function createInboxHarness({ open }: StoreUnderTest): InboxHarness {
     },
     activity: async (id, type) => (await readActivity(local.store, { workspaceId: id, type, limit: 100 })).activity,
     sql: (text, ...values) => opened.store.write(() => sql(text, values)),
+    waitBegins: waits.begins,
     newInbox: (clock = systemClock, store = opened.store) => openLocalInbox(store, clock, HOST),
     workspace: (slots = 1) => insertWorkspace(opened.store, { hosted: 0, slots }),
     async load(id) {
@@ -113,6 +117,25 @@ export function createInboxHarness({ open }: StoreUnderTest): InboxHarness {
     state: async (taskId) => (await local.reception.task(taskId))?.status.state,
   }
   return harness
+}
+
+/** The system's clock, which also says that a wait of some time begins. */
+function observeWaits(): { readonly clock: Clock; begins(ms: number): Promise<void> } {
+  const awaited = new Map<number, () => void>()
+  return {
+    clock: {
+      ...systemClock,
+      after(delayMs, callback) {
+        awaited.get(delayMs)?.()
+        return systemClock.after(delayMs, callback)
+      },
+    },
+    begins(ms) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      awaited.set(ms, resolve)
+      return within(promise, `a wait of ${ms} ms`)
+    },
+  }
 }
 
 let workers = 0

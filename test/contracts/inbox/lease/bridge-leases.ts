@@ -12,6 +12,8 @@ import { done, failure, type InboxHarness } from '../harness.ts'
 import { bridgeCall as call, onlyLease } from './bridges.ts'
 
 const never = new AbortController().signal
+/** Of calls whose wait the test sees begin: no other timer has these times. */
+const [WAIT_MS, SHORT_WAIT_MS] = [2003, 307]
 const settled = { outcome: done('ok'), host: 'there' }
 
 export function bridgeLeaseTests(harness: InboxHarness): void {
@@ -56,9 +58,9 @@ export function bridgeLeaseTests(harness: InboxHarness): void {
         await admit(id)
         const lease = await leased(call(id))
         if (end === 'before') await bridges.settle(lease, settled)
-        const next = leased(call(id, { holding: ['gone.1', leaseId(lease)], waitMs: 2000 }))
-        // The call has its worker queue once it has read from the store what its bridge holds.
-        await harness.sql('select 1 as one')
+        const waits = harness.waitBegins(WAIT_MS)
+        const next = leased(call(id, { holding: ['gone.1', leaseId(lease)], waitMs: WAIT_MS }))
+        await waits
         if (end === 'settled') await bridges.settle(lease, settled)
         if (end === 'waits') assert.equal(await bridges.suspend(lease), 'held')
         if (end === 'taken over') {
@@ -81,8 +83,9 @@ export function bridgeLeaseTests(harness: InboxHarness): void {
         const last = leases.at(-1) as Lease
         if (answer === 'stop') await harness.local.reception.cancel(last.taskId)
         else for (const lease of leases.slice(0, 8)) await bridges.suspend(lease)
-        const full = poll(call(id, { leasesMax: 9, holding: leases.map(leaseId), waitMs: 300 }))
-        await harness.sql('select 1 as one')
+        const waits = harness.waitBegins(SHORT_WAIT_MS)
+        const full = poll(call(id, { leasesMax: 9, holding: leases.map(leaseId), waitMs: SHORT_WAIT_MS }))
+        await waits
         assert.equal(await bridges.suspend(last), answer)
         const [taskId = ''] = await admit(id)
         // A sweep may tell the call meanwhile that a turn must stop.

@@ -9,6 +9,8 @@ import { letterTo } from '../../../fakes/letters.ts'
 import { done, hasCode, type InboxHarness } from '../harness.ts'
 
 const never = new AbortController().signal
+/** Of calls whose wait the test sees begin: no other timer has this time. */
+const WAIT_MS = 10_007
 const started = { from: 1, events: [{ type: 'status', text: 'started' } as const] }
 
 export const bridgeCall = (workspaceId: string, more: Partial<BridgeCall> = {}): BridgeCall => ({
@@ -38,9 +40,9 @@ export function bridgeTests(harness: InboxHarness): void {
   test('CN-8 admission answers a waiting call at once; a call that finds nothing ends empty', async () => {
     const id = await harness.workspace()
     assert.deepEqual(await poll(call(id, { waitMs: 0 })), [])
-    const waiting = leased(call(id))
-    // The bridge has its worker queue once it has read from the store what it holds.
-    await harness.sql('select 1 as one')
+    const waits = harness.waitBegins(WAIT_MS)
+    const waiting = leased(call(id, { waitMs: WAIT_MS }))
+    await waits
     const { taskId } = await harness.local.reception.admit(letterTo(id))
     const lease = await waiting
     assert.equal(lease.taskId, taskId)
@@ -57,8 +59,9 @@ export function bridgeTests(harness: InboxHarness): void {
     const second = await leased(call(id, { bridge: 'desktop' }))
     assert.notEqual(second.messageId, first.messageId)
     assert.deepEqual(await full, [])
-    const next = leased(call(id, { holding: [leaseId(first)] }))
-    await harness.sql('select 1 as one')
+    const waits = harness.waitBegins(WAIT_MS)
+    const next = leased(call(id, { holding: [leaseId(first)], waitMs: WAIT_MS }))
+    await waits
     await settle(first, 'done')
     const third = await next
     assert.equal(new Set([first, second, third].map(({ messageId }) => messageId)).size, 3)
