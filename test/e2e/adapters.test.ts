@@ -9,6 +9,7 @@ import { createExternalWorkspace, launchBridge, startBridge, temporaryHome } fro
 import { runCommand, startCommand } from '../harness/command.ts'
 import { serve } from '../harness/loopback-server.ts'
 import { replyText, startPlatformFor } from '../harness/platform.ts'
+import { prepareBridge } from '../harness/prepared-bridge.ts'
 import { temporaryDir } from '../harness/process-harness.ts'
 import { waitUntil } from '../harness/wait.ts'
 
@@ -171,9 +172,7 @@ test('RT-10 a package that package.json does not list is named with the command 
 })
 
 test('RT-10 CN-1 BK-8 an adapter runs on a bridge, an unknown name lists it, and a broken one says why', async (t) => {
-  const platform = await startPlatformFor(t)
-  const workspace = await createExternalWorkspace(platform)
-  const home = temporaryHome(t)
+  const { platform, workspace, home } = await prepareBridge(t)
   const start = { url: platform.url, workspace, home }
   cpSync(EXAMPLE, join(home, 'adapters', 'parrot'), { recursive: true })
   addPadding(home, { 'left-pad': addPackage(home) })

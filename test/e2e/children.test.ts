@@ -6,6 +6,7 @@ import { type TestContext, test } from 'node:test'
 import { createExternalWorkspace, startBridge, temporaryHome } from '../harness/bridge.ts'
 import { MOLECULE } from '../harness/command.ts'
 import { type PlatformUnderTest, replyText, startPlatformFor } from '../harness/platform.ts'
+import { prepareBridge } from '../harness/prepared-bridge.ts'
 
 const OURS = { MOLECULE_ADMIN_TOKEN: 'the-admin-token-of-this-test', MOLECULE_DRAIN: '3s' }
 const SECRETS = { ...OURS, DISCORD_BOT_TOKEN: 'discord-secret', TELEGRAM_BOT_TOKEN: 'telegram-secret' }
@@ -83,9 +84,7 @@ else require('node:readline').createInterface(process.stdin).on('line', (line) =
 
 for (const backend of ['exec', 'stdio'])
   test(`RT-12 a handler of a bridge (${backend}) keeps the variables of its user, and gets none of ours`, async (t) => {
-    const platform = await startPlatformFor(t)
-    const workspace = await createExternalWorkspace(platform)
-    const home = temporaryHome(t)
+    const { platform, workspace, home } = await prepareBridge(t)
     writeFileSync(join(home, 'handler.cjs'), PRINT_USERS_VARIABLES)
     const own = {
       DATABASE_URL: 'postgres://mine/db',

@@ -14,13 +14,12 @@ import {
   startPlatformFor,
   waitForFinalTask,
 } from '../harness/platform.ts'
+import { prepareBridge } from '../harness/prepared-bridge.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 test('CN-6 after SIGTERM a bridge takes no new message, finishes the running turn, and exits with 0', async (t) => {
-  const platform = await startPlatformFor(t)
-  const workspace = await createExternalWorkspace(platform)
-  const home = temporaryHome(t)
-  const [runs, gate] = [join(home, 'runs'), join(home, 'gate')]
+  const { platform, workspace, home, runs } = await prepareBridge(t)
+  const gate = join(home, 'gate')
   const cmd = `echo run >> ${runs}; until [ -e ${gate} ]; do sleep 0.05; done; cat`
   const bridge = await startBridge(t, { url: platform.url, workspace, home, cmd })
   const running = await sendWithoutWaiting(platform, workspace.id, 'running')
@@ -38,10 +37,7 @@ test('CN-6 after SIGTERM a bridge takes no new message, finishes the running tur
 })
 
 test('CN-6 a turn that outlives the drain is killed and released; the next bridge runs its message at once', async (t) => {
-  const platform = await startPlatformFor(t)
-  const workspace = await createExternalWorkspace(platform)
-  const home = temporaryHome(t)
-  const runs = join(home, 'runs')
+  const { platform, workspace, home, runs } = await prepareBridge(t)
   const cmd = `echo $$ >> ${runs}; [ $(wc -l < ${runs}) = 1 ] && sleep 1000; cat`
   const start = { url: platform.url, workspace, home, cmd, args: ['--drain', '300ms'] }
   const bridge = await startBridge(t, start)
@@ -56,10 +52,7 @@ test('CN-6 a turn that outlives the drain is killed and released; the next bridg
 })
 
 test('CN-6 a second SIGTERM ends the bridge at once and leaves no process', async (t) => {
-  const platform = await startPlatformFor(t)
-  const workspace = await createExternalWorkspace(platform)
-  const home = temporaryHome(t)
-  const runs = join(home, 'runs')
+  const { platform, workspace, home, runs } = await prepareBridge(t)
   const args = ['--drain', '10m']
   const bridge = await startBridge(t, {
     url: platform.url,
@@ -89,9 +82,7 @@ test('CN-6 a bridge that cannot reach its platform can be stopped', async (t) =>
 })
 
 test('CN-6 PL-4 IN-7 a bridge that is stopped signs off: the workspace is offline at once, and callers are told', async (t) => {
-  const platform = await startPlatformFor(t, { args: ['--max-block', '10m'] })
-  const workspace = await createExternalWorkspace(platform)
-  const home = temporaryHome(t)
+  const { platform, workspace, home } = await prepareBridge(t, { args: ['--max-block', '10m'] })
   const start = { url: platform.url, workspace, home, cmd: 'cat' }
   const [one, other] = [await startBridge(t, start), await startBridge(t, start)]
   one.kill('SIGTERM')
@@ -109,10 +100,7 @@ test('CN-6 PL-4 IN-7 a bridge that is stopped signs off: the workspace is offlin
 })
 
 test('CN-6 cancelling a task ends its turn on the bridge at once', async (t) => {
-  const platform = await startPlatformFor(t)
-  const workspace = await createExternalWorkspace(platform)
-  const home = temporaryHome(t)
-  const runs = join(home, 'runs')
+  const { platform, workspace, home, runs } = await prepareBridge(t)
   const bridge = await startBridge(t, { url: platform.url, workspace, home, cmd: `echo $$ >> ${runs}; sleep 1000` })
   const taskId = await sendWithoutWaiting(platform, workspace.id, 'hello')
   await waitUntil(() => readLines(runs).length === 1)

@@ -8,14 +8,13 @@ import { createFakeProgram, writeFakeAgent } from '../fakes/agents/fake-program.
 import { createExternalWorkspace, launchBridge, spawnBridge, startBridge, temporaryHome } from '../harness/bridge.ts'
 import { MOLECULE } from '../harness/command.ts'
 import { getTask, getWorkspace, replyText, sendWithoutWaiting, startPlatformFor } from '../harness/platform.ts'
+import { prepareBridge } from '../harness/prepared-bridge.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 const ESCAPE = '\u001b'
 
 test('CN-1 connect registers, answers messages one after another, and exits with 0', async (t) => {
-  const platform = await startPlatformFor(t)
-  const workspace = await createExternalWorkspace(platform)
-  const home = temporaryHome(t)
+  const { platform, workspace, home } = await prepareBridge(t)
   const bridge = await startBridge(t, { url: platform.url, workspace, home, cmd: 'tr a-z A-Z; pwd' })
   assert.equal((await getWorkspace(platform, workspace.id)).status, 'online')
   for (const text of ['one', 'two', 'three']) {
@@ -224,9 +223,7 @@ test('CN-8 an idle bridge gets the lease when a message is admitted, before the 
 })
 
 test('CN-1 in a terminal a status line shows waiting, the running time, and the answer', async (t) => {
-  const platform = await startPlatformFor(t)
-  const workspace = await createExternalWorkspace(platform)
-  const home = temporaryHome(t)
+  const { platform, workspace, home } = await prepareBridge(t)
   const gate = join(home, 'gate')
   const line = `${MOLECULE} connect ${workspace.id} --api-url ${platform.url} --backend exec --backend-opt cmd="until [ -e ${gate} ]; do sleep 0.05; done; cat"`
   const env = { MOLECULE_HOME: home, MOLECULE_WORKSPACE_TOKEN: workspace.auth_token }

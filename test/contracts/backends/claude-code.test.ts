@@ -1,35 +1,25 @@
 import { claudeCode } from '../../../src/backends/claude-code/claude-code.ts'
 import { createFakeProgram } from '../../fakes/agents/fake-program.ts'
 import { backendContract } from './backend-contract.ts'
+import { programSubject } from './program-subject.ts'
 
 const { path: bin } = createFakeProgram('claude')
-const session = (behaviour: string, more = {}) => ({ bin, args: `--fake ${behaviour}`, ...more })
-const oneshot = (behaviour: string, more = {}) => session(behaviour, { mode: 'oneshot', ...more })
+const warm = (behaviour: string) => ({ bin, args: `--fake ${behaviour}` })
+const oneShot = (behaviour: string) => ({ ...warm(behaviour), mode: 'oneshot' })
+const failure = { code: 'exit', complaint: 'no such luck' } as const
 
 backendContract('BK-9 BK-4 claude-code, warm', {
+  ...programSubject(warm, { max_time: '600ms' }),
   definition: claudeCode,
-  echo: session('echo'),
-  streaming: session('stream'),
-  endless: session('endless'),
-  startsProcesses: true,
+  streaming: warm('stream'),
   staysWarm: true,
-  failing: { values: session('complain'), code: 'exit', complaint: 'no such luck' },
-  empty: { values: session('empty'), code: 'empty_response' },
-  slow: session('endless', { max_time: '600ms' }),
-  flood: session('flood'),
-  keepsSession: true,
+  failing: { values: warm('complain'), ...failure },
 })
 
 backendContract('BK-9 BK-4 claude-code, one-shot', {
+  ...programSubject(oneShot, { timeout: '600ms' }),
   definition: claudeCode,
-  echo: oneshot('echo'),
   // It prints one object at its end.
   streaming: null,
-  endless: oneshot('endless'),
-  startsProcesses: true,
-  failing: { values: oneshot('complain'), code: 'exit', complaint: 'no such luck' },
-  empty: { values: oneshot('empty'), code: 'empty_response' },
-  slow: oneshot('endless', { timeout: '600ms' }),
-  flood: oneshot('flood'),
-  keepsSession: true,
+  failing: { values: oneShot('complain'), ...failure },
 })

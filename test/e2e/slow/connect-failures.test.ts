@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
-import { startProxy } from '../../fakes/tcp-proxy.ts'
-import { createExternalWorkspace, readLines, startBridge, temporaryHome } from '../../harness/bridge.ts'
+import { test } from 'node:test'
+import { readLines, startBridge } from '../../harness/bridge.ts'
 import { isAlive } from '../../harness/live-processes.ts'
 import {
   getWorkspace,
@@ -13,13 +12,8 @@ import {
   startPlatformFor,
   waitForFinalTask,
 } from '../../harness/platform.ts'
+import { prepareBridge, prepareBridgeBehindProxy } from '../../harness/prepared-bridge.ts'
 import { waitUntil } from '../../harness/wait.ts'
-
-async function proxyFor(t: TestContext, url: string) {
-  const proxy = await startProxy(url)
-  t.after(() => proxy.close())
-  return proxy
-}
 
 /** A bridge that is killed while it writes leaves half a file, which was never posted and does not count. */
 function isWholeOutcome(path: string): boolean {
@@ -39,10 +33,7 @@ function spoolOf(home: string): string[] {
 }
 
 test('CN-3 a failed turn is retried, other messages continue, and the workspace shows why it is degraded', async (t) => {
-  const platform = await startPlatformFor(t)
-  const workspace = await createExternalWorkspace(platform)
-  const home = temporaryHome(t)
-  const runs = join(home, 'runs')
+  const { platform, workspace, home, runs } = await prepareBridge(t)
   const cmd = `read text; echo $text >> ${runs}; if [ $text = bad ] && [ $(grep -c bad ${runs}) = 1 ]; then exit 3; fi; echo fine`
   const bridge = await startBridge(t, { url: platform.url, workspace, home, cmd })
   const bad = await sendWithoutWaiting(platform, workspace.id, 'bad\n')
@@ -59,11 +50,7 @@ test('CN-3 a failed turn is retried, other messages continue, and the workspace 
 })
 
 test('CN-4 when the response to a settle is lost, the bridge sends the reply again and does not recompute it', async (t) => {
-  const platform = await startPlatformFor(t)
-  const workspace = await createExternalWorkspace(platform)
-  const home = temporaryHome(t)
-  const proxy = await proxyFor(t, platform.url)
-  const runs = join(home, 'runs')
+  const { platform, workspace, home, proxy, runs } = await prepareBridgeBehindProxy(t)
   const bridge = await startBridge(t, { url: proxy.url, workspace, home, cmd: `echo run >> ${runs}; echo the answer` })
   let settles = 0
   proxy.rule((line) => (line.includes('/inbox/settle') && ++settles === 1 ? 'lose' : 'pass'))
@@ -75,11 +62,7 @@ test('CN-4 when the response to a settle is lost, the bridge sends the reply aga
 })
 
 test('CN-4 a bridge killed before it posts a reply posts it after its restart, before it leases anything', async (t) => {
-  const platform = await startPlatformFor(t)
-  const workspace = await createExternalWorkspace(platform)
-  const home = temporaryHome(t)
-  const proxy = await proxyFor(t, platform.url)
-  const runs = join(home, 'runs')
+  const { platform, workspace, home, proxy, runs } = await prepareBridgeBehindProxy(t)
   const start = { url: proxy.url, workspace, home, cmd: `cat; echo run >> ${runs}` }
   const first = await startBridge(t, start)
   const requests: string[] = []
@@ -104,11 +87,7 @@ test('CN-4 a bridge killed before it posts a reply posts it after its restart, b
 })
 
 test('CN-4 a failure that a killed bridge could not post is posted after its restart and counted once', async (t) => {
-  const platform = await startPlatformFor(t)
-  const workspace = await createExternalWorkspace(platform)
-  const home = temporaryHome(t)
-  const proxy = await proxyFor(t, platform.url)
-  const runs = join(home, 'runs')
+  const { platform, workspace, home, proxy, runs } = await prepareBridgeBehindProxy(t)
   const cmd = `echo run >> ${runs}; [ $(wc -l < ${runs}) = 1 ] && exit 3; cat`
   const start = { url: proxy.url, workspace, home, cmd }
   const first = await startBridge(t, start)
@@ -127,10 +106,7 @@ test('CN-4 a failure that a killed bridge could not post is posted after its res
 })
 
 test('CN-4 a bridge killed during a turn leaves no process, and the next bridge runs the message at once', async (t) => {
-  const platform = await startPlatformFor(t)
-  const workspace = await createExternalWorkspace(platform)
-  const home = temporaryHome(t)
-  const runs = join(home, 'runs')
+  const { platform, workspace, home, runs } = await prepareBridge(t)
   const cmd = `echo $$ >> ${runs}; [ $(wc -l < ${runs}) = 1 ] && sleep 1000; cat`
   const start = { url: platform.url, workspace, home, cmd }
   const first = await startBridge(t, start)
@@ -144,10 +120,8 @@ test('CN-4 a bridge killed during a turn leaves no process, and the next bridge 
 })
 
 test('CN-5 a platform that is killed and restarted during a turn still gets the answer of that turn', async (t) => {
-  const platform = await startPlatformFor(t)
-  const workspace = await createExternalWorkspace(platform)
-  const home = temporaryHome(t)
-  const [runs, gate] = [join(home, 'runs'), join(home, 'gate')]
+  const { platform, workspace, home, runs } = await prepareBridge(t)
+  const gate = join(home, 'gate')
   const cmd = `echo run >> ${runs}; until [ -e ${gate} ]; do sleep 0.05; done; cat`
   const bridge = await startBridge(t, { url: platform.url, workspace, home, cmd })
   const taskId = await sendWithoutWaiting(platform, workspace.id, 'hello')
@@ -164,11 +138,7 @@ test('CN-5 a platform that is killed and restarted during a turn still gets the 
 })
 
 test('CN-4 a bridge stopped while the platform is unreachable keeps its answer and posts it at the next start', async (t) => {
-  const platform = await startPlatformFor(t)
-  const workspace = await createExternalWorkspace(platform)
-  const home = temporaryHome(t)
-  const proxy = await proxyFor(t, platform.url)
-  const runs = join(home, 'runs')
+  const { platform, workspace, home, proxy, runs } = await prepareBridgeBehindProxy(t)
   const start = { url: proxy.url, workspace, home, cmd: `cat; echo run >> ${runs}`, args: ['--drain', '300ms'] }
   const bridge = await startBridge(t, start)
   const badGateway = 'HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n'
@@ -186,9 +156,7 @@ test('CN-4 a bridge stopped while the platform is unreachable keeps its answer a
 })
 
 test('CN-5 after a token rotation the bridge reports it, retries, and continues with the new token of its file', async (t) => {
-  const platform = await startPlatformFor(t)
-  const workspace = await createExternalWorkspace(platform)
-  const home = temporaryHome(t)
+  const { platform, workspace, home } = await prepareBridge(t)
   const file = join(home, 'token')
   writeFileSync(file, `${workspace.auth_token}\n`)
   const bridge = await startBridge(t, { url: platform.url, workspace, home, cmd: 'cat', token: ['--token-file', file] })
@@ -204,11 +172,7 @@ test('CN-5 after a token rotation the bridge reports it, retries, and continues 
 })
 
 test('CN-5 the bridge waits for the Retry-After of a 429 or 503 and loses nothing', async (t) => {
-  const platform = await startPlatformFor(t)
-  const workspace = await createExternalWorkspace(platform)
-  const home = temporaryHome(t)
-  const proxy = await proxyFor(t, platform.url)
-  const runs = join(home, 'runs')
+  const { platform, workspace, home, proxy, runs } = await prepareBridgeBehindProxy(t)
   const bridge = await startBridge(t, { url: proxy.url, workspace, home, cmd: `cat; echo run >> ${runs}` })
   const refusals = ['429 Too Many Requests', '503 Service Unavailable']
   const times: number[] = []
@@ -230,11 +194,7 @@ test('CN-5 the bridge waits for the Retry-After of a 429 or 503 and loses nothin
 })
 
 test('CN-5 a silent connection times out, and a message leased over it runs once', async (t) => {
-  const platform = await startPlatformFor(t)
-  const workspace = await createExternalWorkspace(platform)
-  const home = temporaryHome(t)
-  const proxy = await proxyFor(t, platform.url)
-  const runs = join(home, 'runs')
+  const { platform, workspace, home, proxy, runs } = await prepareBridgeBehindProxy(t)
   const bridge = await startBridge(t, { url: proxy.url, workspace, home, cmd: `cat; echo run >> ${runs}` })
   proxy.silence()
   const taskId = await sendWithoutWaiting(platform, workspace.id, 'into the void')

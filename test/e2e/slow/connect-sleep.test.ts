@@ -7,19 +7,17 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { startProxy } from '../../fakes/tcp-proxy.ts'
-import { createExternalWorkspace, readLines, startBridge, temporaryHome } from '../../harness/bridge.ts'
+import { readLines, startBridge, temporaryHome } from '../../harness/bridge.ts'
 import { isAlive } from '../../harness/live-processes.ts'
-import { replyText, sendWithoutWaiting, startPlatformFor, waitForFinalTask } from '../../harness/platform.ts'
+import { replyText, sendWithoutWaiting, waitForFinalTask } from '../../harness/platform.ts'
+import { prepareBridge } from '../../harness/prepared-bridge.ts'
 import { waitUntil } from '../../harness/wait.ts'
 
 const PAST_THE_LEASE_MS = 36_000
 
 describe('a bridge that sleeps', { concurrency: true }, () => {
   test('CN-9 time asleep does not count against the turn; without a takeover the answer is accepted', async (t) => {
-    const platform = await startPlatformFor(t)
-    const workspace = await createExternalWorkspace(platform)
-    const home = temporaryHome(t)
-    const runs = join(home, 'runs')
+    const { platform, workspace, home, runs } = await prepareBridge(t)
     const cmd = `echo run >> ${runs}; sleep 5; cat`
     const args = ['--backend-opt', 'timeout=25s']
     const bridge = await startBridge(t, { url: platform.url, workspace, home, cmd, args })
@@ -34,10 +32,7 @@ describe('a bridge that sleeps', { concurrency: true }, () => {
   })
 
   test('CN-9 a bridge that wakes up after a takeover stops its turn', async (t) => {
-    const platform = await startPlatformFor(t)
-    const workspace = await createExternalWorkspace(platform)
-    const home = temporaryHome(t)
-    const runs = join(home, 'runs')
+    const { platform, workspace, home, runs } = await prepareBridge(t)
     const cmd = `echo $$ >> ${runs}; [ $NAME = sleeper ] && sleep 1000; cat`
     const start = { url: platform.url, workspace, home, cmd, args: ['--backend-opt', 'timeout=none'] }
     const sleeper = await startBridge(t, { ...start, env: { NAME: 'sleeper' } })
@@ -54,9 +49,7 @@ describe('a bridge that sleeps', { concurrency: true }, () => {
   })
 
   test("CN-4 an answer that arrives after another bridge's answer is kept as a late result", async (t) => {
-    const platform = await startPlatformFor(t)
-    const workspace = await createExternalWorkspace(platform)
-    const home = temporaryHome(t)
+    const { platform, workspace, home } = await prepareBridge(t)
     const proxy = await startProxy(platform.url)
     t.after(() => proxy.close())
     const runs = join(home, 'runs')
