@@ -31,6 +31,7 @@ test('PL-1 without any setting, every value is its default', async (t) => {
     allowOutbound: [],
     minFreeBytes: 500 * 1024 * 1024,
     usesCgroups: true,
+    voiceCommand: undefined,
   })
   assert.ok(Object.isFrozen(config))
 })

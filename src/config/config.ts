@@ -35,6 +35,8 @@ export interface PlatformConfig {
   readonly minFreeBytes: number
   /** Whether processes of turns get cgroups of their own, where the system allows it. */
   readonly usesCgroups: boolean
+  /** Turns the file of a voice note into text; undefined = voice notes stay files. */
+  readonly voiceCommand: string | undefined
 }
 
 export interface ConfigSources {
@@ -65,6 +67,7 @@ export async function loadConfig(sources: ConfigSources): Promise<PlatformConfig
     allowOutbound: load('allow-outbound', toList),
     minFreeBytes: load('min-free-space', toBytes),
     usesCgroups: load('cgroups', toCgroupsMode),
+    voiceCommand: load('voice-command', (value) => (value === undefined ? undefined : toText(value))),
   })
 }
 

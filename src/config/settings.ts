@@ -138,6 +138,13 @@ export const PLATFORM_SETTINGS = [
     default: '500MiB',
     text: 'free disk space below which new messages are refused, 0 for no limit',
   },
+  {
+    key: 'voice-command',
+    value: '<command>',
+    variable: 'MOLECULE_VOICE_COMMAND',
+    defaultText: 'none',
+    text: 'shell command that prints the text of a voice note; its file is $1',
+  },
   CGROUPS_SETTING,
   {
     key: 'log-level',

@@ -14,6 +14,7 @@ import { ADA, type ChannelUnderTest, type ChatOptions, openChat } from './channe
 import { channelPeopleTests } from './channel/people.ts'
 import { channelPlaceTests } from './channel/place.ts'
 import { channelQuestionTests } from './channel/questions.ts'
+import { channelVoiceTests } from './channel/voice.ts'
 
 export type { ChannelUnderTest }
 
@@ -97,5 +98,6 @@ export function channelContract(under: ChannelUnderTest): void {
     channelPlaceTests(under)
     channelQuestionTests(under)
     channelBudgetTests(under)
+    channelVoiceTests(under)
   })
 }

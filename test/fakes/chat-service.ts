@@ -57,7 +57,7 @@ export interface Said {
   /** Mentions the bot; direct messages need no mention. */
   readonly mentions?: boolean
   readonly sentAtMs?: number
-  readonly files?: readonly { readonly name: string; readonly content: Uint8Array; readonly mediaType?: string }[]
+  readonly files?: readonly SaidFile[]
   /** Delivers the event a second time. */
   readonly twice?: boolean
   /** The id of the message that it replies to. */
@@ -66,6 +66,14 @@ export interface Said {
   readonly forwardedFrom?: string
   /** The id of its album, where the service has albums. */
   readonly album?: string
+}
+
+export interface SaidFile {
+  readonly name: string
+  readonly content: Uint8Array
+  readonly mediaType?: string
+  /** Spoken with the service's own button for voice notes. */
+  readonly isVoice?: boolean
 }
 
 export interface Written {

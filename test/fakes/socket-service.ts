@@ -234,10 +234,11 @@ function toStored(id: string, line: Line): StoredMessage {
 function toIncoming(given: Said, stored: Map<string, Uint8Array>, quoted?: QuotedMessage): IncomingMessage {
   const { place, text, author = ADA, mentions = false, sentAtMs = Date.now(), files = [] } = given
   const { forwardedFrom, album: groupId } = given
-  const attached = files.map(({ name, content, mediaType }) => {
+  const attached = files.map(({ name, content, mediaType, isVoice }) => {
     const ref = `f${++numbers}`
     stored.set(ref, content)
-    return { ref, name, bytes: content.length, ...(mediaType !== undefined && { mediaType }) }
+    const kind = { ...(mediaType !== undefined && { mediaType }), ...(isVoice && { isVoice }) }
+    return { ref, name, bytes: content.length, ...kind }
   })
   return {
     id: `m${++numbers}`,

@@ -83,6 +83,8 @@ export async function wireBackends({ config, log, environment, host }: WireBacke
     checkBackend(registry, { runtime, options }, context)
   return {
     processes,
+    /** What the children of the platform inherit. */
+    environment: npm.environment,
     registry,
     channelKinds: createChannelKinds(channelKinds, broken),
     orphansReaped,

@@ -26,6 +26,7 @@ export interface WireChatOptions {
   readonly channelKinds: ChannelKinds
   readonly log: MaskingLog
   readonly host: string
+  readonly transcribe: ChatContext['transcribe']
   readonly dataDir: string
 }
 
@@ -63,6 +64,7 @@ export function wireChat(options: WireChatOptions): WiredChat {
     deadLetters: inbox.deadLetters,
     deliveries: inbox.deliveries,
     log,
+    transcribe: options.transcribe,
     clock: systemClock,
     findKind: channelKinds.find,
     stateFolders: createStateFolders(join(dataDir, 'channels')),

@@ -19,6 +19,7 @@ import type { Store } from '../../store/store.ts'
 import type { Tokens } from '../../workspaces/tokens.ts'
 import type { WorkspaceLifecycle } from '../../workspaces/workspace.ts'
 import { readVersion } from '../version.ts'
+import { createTranscriber } from './voice-command.ts'
 import type { WiredBackends } from './wire-backends.ts'
 import { wireChat } from './wire-chat.ts'
 import type { WiredWorkspaces } from './wire-workspaces.ts'
@@ -66,12 +67,18 @@ export async function wireDoors(options: WireDoorsOptions): Promise<WiredDoors> 
     channelKinds: options.backends.channelKinds,
     log,
     host,
+    transcribe: transcriberOf(options),
     dataDir: config.dataDir,
   })
   const grpcPort = () => grpc?.port
   const http = wireHttp(options, { clockDoor, logs, chat, push, grpcPort })
   const grpc = await wireGrpc(config, http, metrics)
   return { http, grpc, active: [webhooks, clockDoor, chatDoor] }
+}
+
+function transcriberOf({ config, backends: { processes, environment } }: WireDoorsOptions) {
+  const { voiceCommand: command } = config
+  return command === undefined ? undefined : createTranscriber({ command, processes, environment })
 }
 
 interface PartsBehindHttp {

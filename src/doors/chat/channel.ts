@@ -197,6 +197,8 @@ export interface IncomingFile {
   readonly name: string
   readonly mediaType?: string
   readonly bytes?: number
+  /** Its sender has spoken it: it may be turned into text. Absent: an Ogg file whose name begins with `voice` counts as one. */
+  readonly isVoice?: boolean
 }
 
 /** A message of a person or of another bot. A channel drops its own messages. Plain JSON: held messages are stored. */

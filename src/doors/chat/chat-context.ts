@@ -38,9 +38,19 @@ export interface ChatContext {
   /** Undefined for an unknown kind. */
   readonly findKind: (kind: string) => Promise<ChannelKind | undefined>
   readonly stateFolders: StateFolders
+  /** Absent without the setting `voice-command`: then voice notes stay files. */
+  readonly transcribe?: Transcribe
   readonly clock: Clock
   readonly log: Log
 }
+
+export interface VoiceNote {
+  readonly name: string
+  readonly content: Uint8Array
+}
+
+/** The words of a voice note; never empty. Rejects when the command fails, or when the signal stops it. */
+export type Transcribe = (note: VoiceNote, signal: AbortSignal) => Promise<string>
 
 /** A channel that is connected, with everything that works on it. */
 export interface SessionContext extends ChatContext {

@@ -15,6 +15,8 @@ const BUTTONS_PER_ROW = 5
 const BUTTON_STYLES = { good: 3, plain: 2, bad: 4 } as const
 /** A plain message and a reply. All others are notes of the service: joins, pins, new threads. */
 const PERSON_TYPES = [0, 19]
+/** Of a message that is one voice note. */
+const VOICE_FLAG = 1 << 13
 const DIRECT_TYPES = [1, 3]
 const THREAD_TYPES = [10, 11, 12]
 
@@ -59,6 +61,7 @@ export function toIncomingMessage(message: APIMessage, place: Place, me: Discord
   const isMentioned =
     mentions.some((user) => user.id === me.id) || (me.roleId !== undefined && mention_roles.includes(me.roleId))
   const quoted = toQuoted(message, me)
+  const isVoice = ((message.flags ?? 0) & VOICE_FLAG) !== 0
   return {
     id,
     place,
@@ -66,7 +69,7 @@ export function toIncomingMessage(message: APIMessage, place: Place, me: Discord
     sentAtMs: Date.parse(timestamp),
     isAddressed: place.isDirect || isMentioned || quoted?.isOwn === true,
     text: readableText(content, mentions, me),
-    files: attachments.map(toFile),
+    files: attachments.map((file) => ({ ...toFile(file), ...(isVoice && { isVoice }) })),
     ...(quoted && { quoted }),
     ...readForwarded(message, me),
   }

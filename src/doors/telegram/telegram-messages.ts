@@ -94,15 +94,23 @@ function filesOf(message: Message): IncomingFile[] {
     ...(audio ? [{ ...audio, fallback: 'audio.mp3' }] : []),
     ...(video ? [{ ...video, fallback: 'video.mp4' }] : []),
     ...(animation ? [{ ...animation, fallback: 'animation.mp4' }] : []),
-    ...(voice ? [{ ...voice, fallback: 'voice.ogg' }] : []),
+    ...(voice ? [{ ...voice, fallback: 'voice.ogg', isVoice: true }] : []),
     ...(video_note ? [{ ...video_note, fallback: 'video.mp4' }] : []),
     ...(sticker ? [{ ...sticker, fallback: 'sticker.webp' }] : []),
-  ] as readonly { file_id: string; fallback: string; file_name?: string; mime_type?: string; file_size?: number }[]
-  return found.map(({ file_id, fallback, file_name, mime_type, file_size }) => ({
+  ] as readonly {
+    file_id: string
+    fallback: string
+    file_name?: string
+    mime_type?: string
+    file_size?: number
+    isVoice?: true
+  }[]
+  return found.map(({ file_id, fallback, file_name, mime_type, file_size, isVoice }) => ({
     ref: file_id,
     name: file_name ?? fallback,
     ...(mime_type !== undefined && { mediaType: mime_type }),
     ...(file_size !== undefined && { bytes: file_size }),
+    ...(isVoice && { isVoice }),
   }))
 }
 

@@ -193,6 +193,7 @@ function add(world: DiscordWorld, said: Said): DiscordMessage {
     content: mentions ? `<@${world.bot.id}> ${text}` : text,
     ...(sentAtMs !== undefined && { atMs: sentAtMs }),
     ...(files && { files }),
+    isVoice: files?.[0]?.isVoice === true,
     ...(replyTo !== undefined && { replyTo }),
     isForwarded: forwardedFrom !== undefined,
     pings: false,

@@ -48,6 +48,7 @@ export interface DiscordMessage {
   readonly mentions: readonly DiscordUser[]
   readonly mention_roles: readonly string[]
   readonly attachments: readonly DiscordAttachment[]
+  readonly flags?: number
   components: readonly { readonly type: number; readonly components: readonly DiscordButton[] }[]
   readonly nonce?: string
   readonly message_reference?: { readonly message_id: string; readonly type: 0 | 1 }
@@ -63,12 +64,16 @@ export interface NewDiscordMessage {
   readonly replyTo?: string
   /** A copy of another message, whose author the service does not show. */
   readonly isForwarded?: boolean
+  /** Its file is a voice note. */
+  readonly isVoice?: boolean
   readonly files?: readonly { readonly name: string; readonly content: Uint8Array; readonly mediaType?: string }[]
   readonly components?: DiscordMessage['components']
   readonly nonce?: string
   /** False: `allowed_mentions` lets the message ping no user. */
   readonly pings?: boolean
 }
+
+const VOICE_FLAG = 8192
 
 export class DiscordWorld {
   readonly token = 'MTExMTExMTExMTExMTExMTEx.GfAkE0.fake-discord-token-for-tests-only-000'
@@ -137,6 +142,7 @@ export class DiscordWorld {
       mentions: mentioned.map((id) => (id === this.bot.id ? this.bot : discordUser(id, `user-${id}`))),
       mention_roles: [...content.matchAll(/<@&(\d+)>/g)].map(([, id = '']) => id),
       attachments: files.map((file) => this.#attach(file)),
+      ...(given.isVoice && { flags: VOICE_FLAG }),
       ...(nonce !== undefined && { nonce }),
       ...(referenced && { message_reference: { message_id: referenced.id, type: 0 }, referenced_message: referenced }),
     }

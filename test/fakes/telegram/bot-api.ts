@@ -59,6 +59,12 @@ export interface TelegramMessage {
     readonly mime_type?: string
     readonly file_size: number
   }
+  readonly voice?: {
+    readonly file_id: string
+    readonly duration: number
+    readonly mime_type?: string
+    readonly file_size: number
+  }
   readonly forward_origin?: { readonly type: 'hidden_user'; readonly sender_user_name: string; readonly date: number }
   readonly media_group_id?: string
   edit_date?: number

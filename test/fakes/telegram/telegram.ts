@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import type { Author, Place } from '../../../src/doors/chat/channel.ts'
 import { waitUntil } from '../../harness/wait.ts'
-import type { ChatService, Said, Written } from '../chat-service.ts'
+import type { ChatService, Said, SaidFile, Written } from '../chat-service.ts'
 import { type CallCounts, createCallCounts } from '../windows.ts'
 import {
   BotApiError,
@@ -340,8 +340,14 @@ function addSaid(
     ...(sentAtMs !== undefined && { date: Math.floor(sentAtMs / 1000) }),
     ...(thread !== undefined && { message_thread_id: Number(thread), is_topic_message: true as const }),
     ...toReferences(world, chat, refers),
-    ...(file ? { caption: shown, document: storeFile(world, file) } : { text: shown, entities }),
+    ...(file ? { caption: shown, ...toMedia(world, file) } : { text: shown, entities }),
   })
+}
+
+/** A voice note has no name. */
+function toMedia(world: TelegramWorld, file: SaidFile): Pick<TelegramMessage, 'document' | 'voice'> {
+  const { file_name, ...stored } = storeFile(world, file)
+  return file.isVoice ? { voice: { ...stored, duration: 1 } } : { document: { ...stored, file_name } }
 }
 
 /** What the message replies to, its first author, its album. */
@@ -360,10 +366,7 @@ function toReferences(
   }
 }
 
-function storeFile(
-  world: TelegramWorld,
-  { name, content, mediaType }: { name: string; content: Uint8Array; mediaType?: string },
-) {
+function storeFile(world: TelegramWorld, { name, content, mediaType }: SaidFile) {
   const id = `said-${world.next()}`
   world.files.set(id, { id, name, content })
   return { file_id: id, file_name: name, file_size: content.length, ...(mediaType && { mime_type: mediaType }) }

@@ -12,6 +12,7 @@ import type { TaskFollower } from '../send/follow.ts'
 import { chatPrincipal } from '../store/channels.ts'
 import type { KnownPlace } from '../store/chat-log.ts'
 import { originOf } from './origin.ts'
+import { hearVoice } from './voice-notes.ts'
 
 const FILES_MAX = 10
 /** A turn that waits for its answer is the oldest of its place; those before it may have ended just now. */
@@ -126,13 +127,18 @@ async function toParts({ text, files }: IncomingMessage, context: SessionContext
   if (files.length > FILES_MAX) throw new MoleculeError('too_large', `a message has at most ${FILES_MAX} files`)
   let bytesLeft = channel.limits.downloadBytesMax
   const attached: Part[] = []
+  const heard: string[] = []
   for (const file of files) {
     const content = await download(() => channel.download(file, bytesLeft, signal))
     bytesLeft -= content.length
+    const note = await hearVoice(file, content, context)
+    if (note !== undefined) heard.push(note.text)
+    if (note?.isAttached === false) continue
     const type = file.mediaType === undefined ? {} : { mediaType: file.mediaType }
     attached.push({ raw: Buffer.from(content).toString('base64'), filename: file.name, ...type })
   }
-  const typed: Part[] = text.trim() === '' && attached.length > 0 ? [] : [{ text }]
+  const said = heard.length === 0 ? text : [...heard, text].join('\n\n').trim()
+  const typed: Part[] = said.trim() === '' && attached.length > 0 ? [] : [{ text: said }]
   return [...typed, ...attached]
 }
 
