@@ -92,6 +92,8 @@ export const layerTable = {
       ],
       mayImportTypes: [
         'src/api/api.ts',
+        // What the JSON of a reply address holds.
+        'src/inbox/delivery.ts',
         'src/inbox/owners.ts',
         'src/inbox/worker.ts',
         // What the JSON columns of a channel and of a schedule hold.

@@ -193,7 +193,11 @@ export const requirements: readonly Requirement[] = [
   pending('GW-14', 'prompts and pairing codes are durable deliveries'),
   pending('GW-15', 'answers stream as edits and end exact'),
   built('GW-16', 'the prompt names the speaker and carries quotes'),
-  built('GW-17', 'an agent reaches a person in their home chat', 'messages without a task; NO_REPLY'),
+  built(
+    'GW-17',
+    'an agent reaches a person in their home chat',
+    'messages of agents, answers of schedules, quiet hours, NO_REPLY',
+  ),
   built('GW-18', 'Slack and Matrix are channels on the same seam', 'secrets and settings, webhooks, kinds of adapters'),
 
   // Canvas

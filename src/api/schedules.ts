@@ -7,6 +7,8 @@ import { nameSchema, shortTextSchema, URL_CHARACTERS_MAX } from './fields.ts'
 const TEXT_CHARACTERS_MAX = 100_000
 const CRON_CHARACTERS_MAX = 200
 const ZONE_CHARACTERS_MAX = 60
+/** A channel, and the id of a place or person. */
+const REPORT_CHARACTERS_MAX = 150
 
 const missedSchema = z.enum(['once', 'skip'])
 
@@ -17,6 +19,13 @@ const fields = {
   text: z.string().trim().min(1).max(TEXT_CHARACTERS_MAX),
   missed: missedSchema,
   same_conversation: z.boolean(),
+  report_to: z
+    .string()
+    .trim()
+    .max(REPORT_CHARACTERS_MAX)
+    .describe(
+      'Where the answers go besides their tasks: "owners" (the home chats of the owners), "<channel>/<place>" or "<channel>/@<person>"; empty: to no chat.',
+    ),
 }
 
 export const newScheduleSchema = z.strictObject({
@@ -27,6 +36,7 @@ export const newScheduleSchema = z.strictObject({
   missed: fields.missed.default('skip'),
   same_conversation: fields.same_conversation.default(false),
   webhook: z.url().max(URL_CHARACTERS_MAX).optional(),
+  report_to: fields.report_to.default(''),
   team: shortTextSchema.optional(),
 })
 
@@ -39,6 +49,7 @@ const scheduleSchema = z.strictObject({
   text: z.string(),
   missed: missedSchema.describe('What happens to times at which no platform ran: one message later, or none.'),
   same_conversation: z.boolean(),
+  report_to: z.string().describe('As it was given; empty: to no chat.'),
   webhook: z.string().nullable().describe('Null also for a viewer, because an address often has a key in it.'),
   team: z.string().nullable().describe('The team whose file made the schedule.'),
   paused: z.boolean(),

@@ -38,6 +38,7 @@ interface ScheduleRow {
   text: string
   missed: ScheduleAnswer['missed']
   same_conversation: number
+  report_to: string
   webhook: string | null
   team: string | null
   paused: number
@@ -47,7 +48,7 @@ interface ScheduleRow {
   last_task_id: string | null
 }
 
-const SELECT = `select id, workspace_id, name, cron, time_zone, text, missed, same_conversation, webhook, team, paused,
+const SELECT = `select id, workspace_id, name, cron, time_zone, text, missed, same_conversation, coalesce(report_to, '') as report_to, webhook, team, paused,
   next_at, note, last_at, last_task_id from schedules`
 
 /** A page, oldest first; of one workspace or of all. It ends at 30 schedules or at 1 MiB of text. */

@@ -25,6 +25,8 @@ export interface ScheduleDraft {
   /** True: all runs are one conversation, so the agent remembers the runs before. */
   readonly sameConversation: boolean
   readonly webhook?: ScheduleWebhook | undefined
+  /** Where its answers go besides their tasks: a text that the chat door reads. Empty: to no chat. */
+  readonly reportTo?: string | undefined
   /** The token that made it, or that resumed it last: when it ends, the schedule pauses. */
   readonly tokenId?: string | undefined
   /** The team whose file made the schedule (`molecule apply`). Only that team may prune it. */
@@ -180,7 +182,7 @@ function requireTimeZone(timeZone: string): void {
 }
 
 const COLUMNS = `id, workspace_id, name, cron, time_zone, text, missed, same_conversation, webhook, paused, next_at,
-  last_at, last_task_id, note, team, token_id`
+  last_at, last_task_id, note, team, token_id, report_to`
 
 function* insertSchedule(id: string, draft: ScheduleDraft, nextAtMs: number | undefined): Transaction<Schedule> {
   const { workspaceId } = draft
@@ -192,13 +194,13 @@ function* insertSchedule(id: string, draft: ScheduleDraft, nextAtMs: number | un
   }
   const [row] = yield* sql(
     `insert into schedules (id, workspace_id, name, cron, time_zone, text, missed, same_conversation, webhook, next_at,
-       team, token_id, created_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, now_ms())
+       team, token_id, report_to, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, now_ms())
      on conflict (id) do update set name = excluded.name returning ${COLUMNS}`,
     [
       ...[id, workspaceId, draft.name, draft.cron, draft.timeZone, draft.text, draft.missed],
       ...[draft.sameConversation ? 1 : 0, draft.webhook === undefined ? null : JSON.stringify(draft.webhook)],
-      ...[nextAtMs ?? null, draft.team ?? null, draft.tokenId ?? null],
+      ...[nextAtMs ?? null, draft.team ?? null, draft.tokenId ?? null, draft.reportTo || null],
     ],
   )
   return toSchedule(row as Row)
@@ -227,16 +229,16 @@ interface ScheduleUpdate {
 const WAS_STOPPED = 'stopped_at is not null and $10 = 1'
 
 function* updateSchedule(schedule: Schedule, { nextAtMs, resumer }: ScheduleUpdate): Transaction<Schedule> {
-  const { id, name, cron, timeZone, text, missed, sameConversation, paused } = schedule
+  const { id, name, cron, timeZone, text, missed, sameConversation, paused, reportTo } = schedule
   yield* requireToken(resumer?.tokenId)
   const [row] = yield* sql(
     `update schedules set name = $2, cron = $3, time_zone = $4, text = $5, missed = $6, same_conversation = $7,
        paused = case when stopped_at is not null and $10 = 0 then 1 else $8 end, next_at = $9,
        token_id = case when $10 = 1 then $11 else token_id end, note = case when ${WAS_STOPPED} then null else note end,
-       stopped_at = case when ${WAS_STOPPED} then null else stopped_at end where id = $1 returning ${COLUMNS}`,
+       stopped_at = case when ${WAS_STOPPED} then null else stopped_at end, report_to = $12 where id = $1 returning ${COLUMNS}`,
     [
       ...[id, name, cron, timeZone, text, missed, sameConversation ? 1 : 0, paused ? 1 : 0, nextAtMs ?? null],
-      ...[resumer === undefined ? 0 : 1, resumer?.tokenId ?? null],
+      ...[resumer === undefined ? 0 : 1, resumer?.tokenId ?? null, reportTo || null],
     ],
   )
   if (row === undefined) throw new MoleculeError('not_found', `there is no schedule ${id}`)
@@ -294,6 +296,7 @@ function toSchedule(row: Row): Schedule {
     note: optional('note', String),
     team: optional('team', String),
     tokenId: optional('token_id', String),
+    reportTo: optional('report_to', String),
     webhook: optional('webhook', (value) => JSON.parse(value) as ScheduleWebhook),
   }
   return {

@@ -9,6 +9,7 @@ import { waitUntil } from '../harness/wait.ts'
 import { channelBudgetTests } from './channel/budgets.ts'
 import { channelCommandTests } from './channel/commands.ts'
 import { channelFailureTests } from './channel/failures.ts'
+import { channelHomeTests } from './channel/home.ts'
 import { channelLimitTests } from './channel/limits.ts'
 import { ADA, type ChannelUnderTest, type ChatOptions, openChat } from './channel/open-chat.ts'
 import { channelPeopleTests } from './channel/people.ts'
@@ -99,5 +100,6 @@ export function channelContract(under: ChannelUnderTest): void {
     channelQuestionTests(under)
     channelBudgetTests(under)
     channelVoiceTests(under)
+    channelHomeTests(under)
   })
 }

@@ -9,6 +9,7 @@ import { sql } from '../../src/store/store.ts'
 import { readPairings } from '../../src/views/channels.ts'
 import { channelTests } from './chat-store/channels.ts'
 import { chatLogTests } from './chat-store/chat-log.ts'
+import { homeTests } from './chat-store/homes.ts'
 import { pairingTests } from './chat-store/pairings.ts'
 import type { ChatStoreUnderTest } from './chat-store/under-test.ts'
 import { hasCode } from './inbox/harness.ts'
@@ -210,6 +211,7 @@ export function chatStoreContract({ name, open }: StoreUnderTest): void {
     }
     channelTests(underTest)
     pairingTests(underTest)
+    homeTests(underTest)
     chatLogTests(underTest)
   })
 }

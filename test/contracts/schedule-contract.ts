@@ -51,6 +51,22 @@ export function scheduleContract({ name, open }: StoreUnderTest): void {
       }
     }
 
+    test('SC-1 GW-17 where the answers go is stored, changed and ended, and another change keeps it', async () => {
+      await store.write(() =>
+        sql(`insert into workspace_load (workspace_id, hosted, slots) values ('ws_report', 0, 1)`),
+      )
+      const { id } = await schedules.create({ ...HOURLY, workspaceId: 'ws_report', reportTo: 'owners' })
+      const reportTo = async () => (await schedules.get(id)).reportTo
+      assert.equal(await reportTo(), 'owners')
+      await schedules.change(id, { text: 'look again' })
+      assert.equal(await reportTo(), 'owners')
+      await schedules.change(id, { reportTo: 'bot/7' })
+      assert.equal(await reportTo(), 'bot/7')
+      await schedules.change(id, { reportTo: '' })
+      assert.equal(await reportTo(), undefined)
+      await schedules.remove(id)
+    })
+
     test('PL-23 a page ends at 30 schedules or at 1 MiB of text, and the pages together have all of them', async () => {
       const add = (id: string) =>
         store.write(() => sql('insert into workspace_load (workspace_id, hosted, slots) values ($1, 0, 1)', [id]))

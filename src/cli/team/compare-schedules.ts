@@ -11,12 +11,13 @@ export type ScheduleWrite =
   | { readonly id?: undefined; readonly body: ApiBody<'POST /workspaces/{id}/schedules'> }
   | { readonly id: string; readonly body: ApiBody<'PATCH /schedules/{schedule}'> }
 
-const COMPARED = ['cron', 'time_zone', 'text', 'missed', 'same_conversation'] as const
+const COMPARED = ['cron', 'time_zone', 'text', 'missed', 'same_conversation', 'report_to'] as const
 /** Not shown for a new schedule. */
 const DEFAULTS: Partial<Record<(typeof COMPARED)[number], Json>> = {
   time_zone: 'UTC',
   missed: 'skip',
   same_conversation: false,
+  report_to: '',
 }
 
 export function compareSchedules(

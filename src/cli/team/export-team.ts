@@ -84,7 +84,9 @@ function schedulesOf(
     ({ name }) => name,
   )
   const entries = [...own].flatMap(([name, same]) => {
-    const [{ cron, time_zone: zone, text, missed, same_conversation: isOne }] = same as [ScheduleView]
+    const [{ cron, time_zone: zone, text, missed, same_conversation: isOne, report_to: reportTo }] = same as [
+      ScheduleView,
+    ]
     if (same.length > 1) {
       notes.push(`${same.length} schedules of "${workspace}" are called "${name}" and are left out`)
       return []
@@ -95,6 +97,7 @@ function schedulesOf(
       text,
       missed: missed === 'skip' ? undefined : missed,
       same_conversation: isOne ? true : undefined,
+      report_to: reportTo === '' ? undefined : reportTo,
     })
     return [[name, Object.fromEntries(settings.filter(([, value]) => value !== undefined))]]
   })

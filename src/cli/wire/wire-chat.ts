@@ -4,9 +4,11 @@ import { systemClock } from '../../clock.ts'
 import { type ChatDoor, createChatDoor } from '../../doors/chat/chat.ts'
 import type { ChatContext } from '../../doors/chat/chat-context.ts'
 import { checkChannel } from '../../doors/chat/check-channel.ts'
+import { createOutreach, type Outreach } from '../../doors/chat/homes/outreach.ts'
 import { createStateFolders } from '../../doors/chat/state-folders.ts'
 import { createChannels } from '../../doors/chat/store/channels.ts'
 import { createChatLog } from '../../doors/chat/store/chat-log.ts'
+import { createHomeChats } from '../../doors/chat/store/home-chats.ts'
 import { createPairings } from '../../doors/chat/store/pairings.ts'
 import type { ChatRoutesContext } from '../../doors/http/routes/route.ts'
 import { ulid } from '../../ids.ts'
@@ -34,6 +36,7 @@ export interface WiredChat {
   readonly chatDoor: ChatDoor
   /** What the routes of channels and pairings need. */
   readonly chat: ChatRoutesContext
+  readonly outreach: Outreach
 }
 
 export function wireChat(options: WireChatOptions): WiredChat {
@@ -50,8 +53,19 @@ export function wireChat(options: WireChatOptions): WiredChat {
       return all
     },
   }
+  const homes = createHomeChats(store)
+  const outreach = createOutreach({
+    store: inbox.store,
+    homes,
+    channels,
+    deliveries: inbox.deliveries,
+    workspaces,
+    nowMs: systemClock.nowMs,
+  })
   const chatDoor = createChatDoor({
     channels,
+    homes,
+    outreach,
     pairings,
     chatLog: createChatLog(store),
     reception,
@@ -80,5 +94,5 @@ export function wireChat(options: WireChatOptions): WiredChat {
     check: (given, signal) =>
       checkChannel(given, { requireKind: channelKinds.require, hide: log.hide, clock: systemClock, log }, signal),
   }
-  return { chatDoor, chat }
+  return { chatDoor, chat, outreach }
 }

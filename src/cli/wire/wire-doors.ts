@@ -2,6 +2,7 @@
 import { createOutbound } from '../../client/outbound.ts'
 import { systemClock } from '../../clock.ts'
 import type { PlatformConfig } from '../../config/config.ts'
+import type { Outreach } from '../../doors/chat/homes/outreach.ts'
 import { type ClockDoor, createClockDoor } from '../../doors/clock/clock.ts'
 import type { Door } from '../../doors/door.ts'
 import type { GrpcDoor } from '../../doors/grpc/grpc.ts'
@@ -57,7 +58,7 @@ export async function wireDoors(options: WireDoorsOptions): Promise<WiredDoors> 
   const push = { configs, check: outbound.check, wake: webhooks.wake }
   const clockDoor = createClockDoor({ schedules: workspaces.schedules, reception, clock: systemClock, log })
   const logs = createWorkspaceLogs(inbox)
-  const { chatDoor, chat } = wireChat({
+  const { chatDoor, chat, outreach } = wireChat({
     store,
     inbox,
     reception,
@@ -71,7 +72,7 @@ export async function wireDoors(options: WireDoorsOptions): Promise<WiredDoors> 
     dataDir: config.dataDir,
   })
   const grpcPort = () => grpc?.port
-  const http = wireHttp(options, { clockDoor, logs, chat, push, grpcPort })
+  const http = wireHttp(options, { clockDoor, logs, chat, outreach, push, grpcPort })
   const grpc = await wireGrpc(config, http, metrics)
   return { http, grpc, active: [webhooks, clockDoor, chatDoor] }
 }
@@ -85,11 +86,15 @@ interface PartsBehindHttp {
   readonly clockDoor: ClockDoor
   readonly logs: WorkspaceLogs
   readonly chat: ChatRoutesContext
+  readonly outreach: Outreach
   readonly push: PushContext
   readonly grpcPort: () => number | undefined
 }
 
-function wireHttp(options: WireDoorsOptions, { clockDoor, logs, chat, push, grpcPort }: PartsBehindHttp): HttpDoor {
+function wireHttp(
+  options: WireDoorsOptions,
+  { clockDoor, logs, chat, outreach, push, grpcPort }: PartsBehindHttp,
+): HttpDoor {
   const { config, log, metrics, inbox, reception, workspaces, lifecycle, backends, tokens, unready } = options
   const version = readVersion()
   const mcp = createMcp({
@@ -98,6 +103,7 @@ function wireHttp(options: WireDoorsOptions, { clockDoor, logs, chat, push, grpc
     registry: workspaces.registry,
     memories: workspaces.memories,
     activity: inbox.activity,
+    outreach,
     store: inbox.store,
     clock: systemClock,
     version,

@@ -20,12 +20,14 @@ import type {
 import type { StateFolders } from './state-folders.ts'
 import type { Channels, StoredChannel } from './store/channels.ts'
 import type { ChatLog } from './store/chat-log.ts'
+import type { HomeChats } from './store/home-chats.ts'
 import type { Pairings } from './store/pairings.ts'
 
 export interface ChatContext {
   readonly channels: Channels
   readonly pairings: Pairings
   readonly chatLog: ChatLog
+  readonly homes: HomeChats
   readonly reception: Reception
   readonly logs: Pick<WorkspaceLogs, 'follow' | 'resolveCursor'>
   readonly store: ReadStore
@@ -66,6 +68,8 @@ export interface SessionContext extends ChatContext {
   /** Runs the sends of a place one after the other, by their rank. */
   readonly inPlace: InPlace
   readonly signs: Signs
+  /** How long what is sent by this door waits in a place: the rest of its quiet hours. Absent: it never does. */
+  readonly quietMs?: (place: string) => Promise<number>
   /** As in `ChannelEvents`. */
   moved(from: string, to: string): Promise<void>
   /** Sends a short text of the door, best effort: it is not a delivery. How the last try ended. */
@@ -113,6 +117,19 @@ export const deliveryDoor = (channel: string): string => `chat:${channel}`
 
 /** Prompts are deliveries too. They have a line of their own in each place: an answer never waits for one. */
 export const promptDoor = (channel: string): string => `${deliveryDoor(channel)} (prompts)`
+
+/** What the platform says by itself has a line of its own too: in quiet hours it waits, and an answer does not. */
+export const homeDoor = (channel: string): string => `${deliveryDoor(channel)} (home)`
+
+/** All doors of a channel in deliveries. */
+export const doorsOf = (channel: string): readonly string[] => [
+  deliveryDoor(channel),
+  promptDoor(channel),
+  homeDoor(channel),
+]
+
+/** The channel of one of these doors; undefined for a door of another kind. */
+export const channelOfDoor = (door: string): string | undefined => /^chat:([a-z0-9-]+)/.exec(door)?.[1]
 
 /** The first message of a Markdown text. Only the beginning is rendered: the text may be as long as an answer. */
 export function firstText(

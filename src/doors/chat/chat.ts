@@ -7,6 +7,7 @@ import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { createWakeUp } from '../../wait.ts'
 import type { Door } from '../door.ts'
 import type { ChatContext } from './chat-context.ts'
+import { keepForwarding, type Outreach } from './homes/outreach.ts'
 import { openSession, type Session } from './session.ts'
 import type { StoredChannel } from './store/channels.ts'
 import type { AnswerWebhook } from './webhook-calls.ts'
@@ -14,6 +15,7 @@ import type { AnswerWebhook } from './webhook-calls.ts'
 export interface ChatDoorOptions extends ChatContext {
   /** Names this process in claims. */
   readonly holder: string
+  readonly outreach: Pick<Outreach, 'forward'>
 }
 
 export interface ChatDoor extends Door {
@@ -88,7 +90,7 @@ export function createChatDoor(options: ChatDoorOptions): ChatDoor {
   return {
     name: 'chat',
     async start() {
-      loop = keepLooking()
+      loop = Promise.all([keepLooking(), keepForwarding(options, closing.signal)]).then(() => undefined)
     },
     async close() {
       closing.abort()

@@ -10,12 +10,15 @@ import type { Account, Channel, IncomingMessage, SendResult } from './channel.ts
 import {
   type ChatContext,
   deliveryDoor,
+  doorsOf,
   firstText,
+  homeDoor,
   promptDoor,
   type SessionContext,
   type ShortPost,
 } from './chat-context.ts'
 import { COMMAND_MENU, createCommands } from './commands/commands.ts'
+import { quietMs } from './homes/quiet-hours.ts'
 import { createPrompts } from './prompts/prompts.ts'
 import { catchUpAll } from './receive/catch-up.ts'
 import { createReceiver, type Receiver } from './receive/receive.ts'
@@ -121,12 +124,18 @@ async function openChannel(stored: StoredChannel, { findKind, stateFolders, cloc
   return await kind.open({ token: stored.token, settings, apiUrl, stateFolder, clock, log })
 }
 
-/** Answers and prompts have a line of their own in each place. */
+/** Answers, prompts and what the platform says by itself have a line of their own in each place. */
 async function deliverAll(session: SessionContext & { readonly receiver: Receiver }, wakeUp: WakeUp): Promise<void> {
-  const prompts = { ...session, door: promptDoor(session.stored.name) }
+  const { name: channel } = session.stored
+  const prompts = { ...session, door: promptDoor(channel) }
+  const home: SessionContext = {
+    ...session,
+    door: homeDoor(channel),
+    quietMs: async (place) => quietMs(await session.homes.at({ channel, place }), session.clock.nowMs()),
+  }
   await Promise.all([
     keepDelivering(session, session.receiver.releaseHeld, wakeUp),
-    keepDelivering(prompts, async () => undefined, createWakeUp()),
+    ...[prompts, home].map((line) => keepDelivering(line, async () => undefined, createWakeUp())),
   ])
 }
 
@@ -149,8 +158,7 @@ function createSessionContext({ context, ...connected }: Connected, behind: Read
     say: (post) => say(post, session),
     async moved(from, to) {
       await context.channels.move(connected.stored.name, from, to)
-      for (const door of [deliveryDoor, promptDoor])
-        await context.deliveries.move(door(connected.stored.name), from, to)
+      for (const door of doorsOf(connected.stored.name)) await context.deliveries.move(door, from, to)
     },
   }
   const prompts = createPrompts(session)

@@ -10,6 +10,7 @@ import type { Log } from '../../log.ts'
 import { envelopeOf } from '../../protocol/envelope.ts'
 import { createWakeUp } from '../../wait.ts'
 import { SCHEDULE_PUSH_ID, type Schedule, type Schedules } from '../../workspaces/schedules.ts'
+import { reportAddress } from '../chat/homes/report-to.ts'
 import type { Door } from '../door.ts'
 
 export interface ClockDoorOptions {
@@ -132,7 +133,7 @@ function isSent(schedule: Schedule, dueAtMs: number, { reception }: ClockDoorOpt
 
 /** Admits the message under the key of this run, with the webhook of its answer and the note of the run; its task's id. */
 async function send(schedule: Schedule, time: RunTime, options: ClockDoorOptions): Promise<string> {
-  const { id, workspaceId, name, text, sameConversation, webhook } = schedule
+  const { id, workspaceId, name, text, sameConversation, webhook, reportTo } = schedule
   const key = keyOf(schedule, time)
   const contextId = sameConversation ? id : key
   const metadata = { schedule: { id, name } }
@@ -142,6 +143,7 @@ async function send(schedule: Schedule, time: RunTime, options: ClockDoorOptions
     idempotencyKey: key,
     sender: { kind: 'schedule', id, name, door: 'clock' },
     envelope: envelopeOf({ messageId: key, parts: [{ text }], contextId, metadata }),
+    ...(reportTo !== undefined && { replyTo: reportAddress(reportTo) }),
     ...(webhook !== undefined && { push: { version: '1.0', config: { id: SCHEDULE_PUSH_ID, ...webhook } } }),
     commitWith: await options.schedules.prepareRun(schedule, time.dueAtMs),
   })

@@ -9,6 +9,7 @@ import type { ReadStore } from '../../store/store.ts'
 import type { Memories } from '../../workspaces/memories.ts'
 import type { WorkspaceRegistry } from '../../workspaces/registry.ts'
 import type { Workspaces } from '../../workspaces/workspace.ts'
+import type { Outreach } from '../chat/homes/outreach.ts'
 import type { McpCall } from '../mcp-calls.ts'
 
 export interface McpContext {
@@ -17,6 +18,7 @@ export interface McpContext {
   readonly registry: Pick<WorkspaceRegistry, 'peers'>
   readonly memories: Memories
   readonly activity: Pick<Activity, 'addNote'>
+  readonly outreach: Pick<Outreach, 'send'>
   readonly store: ReadStore
   readonly clock: Clock
   readonly version: string

@@ -31,6 +31,7 @@ export const noChannels: ChatRoutesContext = {
     bindings: async () => [],
     move: async () => undefined,
     boundTo: async () => undefined,
+    answering: async () => undefined,
     claim: async () => false,
     release: async () => undefined,
     setProblem: async () => undefined,

@@ -59,7 +59,7 @@ export function createFakePlatform(): FakePlatform {
   return {
     ...parts,
     deadLetters: noDeadLetters,
-    mcp: createMcp({ ...parts, clock: systemClock, version: '1.2.3' }),
+    mcp: createMcp({ ...parts, outreach: { send: async () => [] }, clock: systemClock, version: '1.2.3' }),
     tokens: createFakeTokens({ workspaceId: WORKSPACE_ID, secretOf }),
     log,
     logged,

@@ -15,6 +15,7 @@ interface AddFlags {
   readonly name?: string
   readonly webhook?: string
   readonly sameConversation?: true
+  readonly reportTo?: string
 }
 
 export const define: DefineCommand = (command, openContext) => {
@@ -28,6 +29,10 @@ export const define: DefineCommand = (command, openContext) => {
     .option('--missed <once|skip>', 'what happens to times at which no platform ran (skip)')
     .option('--name <name>', 'a name for lists; the first line of the message without it')
     .option('--webhook <url>', 'where the answers go; they also stay in the tasks of the workspace')
+    .option(
+      '--report-to <chat>',
+      'a chat that the answers go to: owners (their home chats), <channel>/<place> or <channel>/@<person>',
+    )
     .option('--same-conversation', 'all runs are one conversation: the agent remembers the runs before')
     .action(async (workspace: string, cron: string, ...[text, flags]: [string[], AddFlags]) =>
       add(await openContext(), { workspace, cron, text: text.join(' '), flags }),
@@ -78,7 +83,7 @@ interface Added {
 }
 
 async function add({ platform, show }: CommandContext, { workspace, cron, text, flags }: Added): Promise<void> {
-  const { timeZone, missed, name, webhook, sameConversation } = flags
+  const { timeZone, missed, name, webhook, sameConversation, reportTo } = flags
   const id = await resolveWorkspaceId(platform(), workspace)
   const body = {
     cron,
@@ -88,6 +93,7 @@ async function add({ platform, show }: CommandContext, { workspace, cron, text, 
     name,
     webhook,
     same_conversation: sameConversation,
+    report_to: reportTo,
   }
   const schedule = await platform().call('POST /workspaces/{id}/schedules', { id, body })
   const next = schedule.next_at === null ? 'no time follows' : `next ${schedule.next_at}`

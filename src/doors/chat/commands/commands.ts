@@ -8,10 +8,12 @@ import { AGENT_COMMANDS } from './agent-commands.ts'
 import type { BotCommand, BotCommandContext, GivenCommand } from './command.ts'
 import { CONVERSATION_COMMANDS } from './conversation-commands.ts'
 import { helpCommands } from './help-commands.ts'
+import { homeCommand } from './home-command.ts'
 
 /** In the order of the menus. */
 export const CHAT_COMMANDS: readonly BotCommand[] = [
   ...CONVERSATION_COMMANDS,
+  homeCommand,
   ...AGENT_COMMANDS,
   ...helpCommands(() => CHAT_COMMANDS),
 ]

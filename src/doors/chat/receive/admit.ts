@@ -96,7 +96,7 @@ async function sendToWorkspace(
       channel: stored.name,
     },
     envelope,
-    replyTo: { door: context.door, channel: place.id },
+    replyTo: { door: context.door, channel: place.id, ...(!place.isDirect && { mayBeSilent: true }) },
     bytes: parts.reduce((sum, { text = '', raw = '' }) => sum + text.length + raw.length, 0),
   })
   return taskId

@@ -13,6 +13,7 @@ import { deliveryDoor, type SessionContext } from '../chat-context.ts'
 import { createPromptPosts } from '../prompts/prompt-posts.ts'
 import { createChannels } from '../store/channels.ts'
 import { createChatLog } from '../store/chat-log.ts'
+import { createHomeChats } from '../store/home-chats.ts'
 import { createPairings } from '../store/pairings.ts'
 
 const LIMITS = { textCharactersMax: 100, uploadBytesMax: 0, downloadBytesMax: 0, editMs: 0, typingMs: 1000, nonceMs: 0 }
@@ -56,7 +57,12 @@ async function openDoor(t: TestContext) {
   const keep = (...[key, token]: [Parameters<typeof keepSession>[1], string | undefined]) =>
     keepSession('host', key, token)
   const local = createLocalInbox({ store, clock, log, host: 'host', keepSession: keep })
-  const stored = { channels: createChannels(store), pairings: createPairings(store), chatLog: createChatLog(store) }
+  const stored = {
+    channels: createChannels(store),
+    pairings: createPairings(store),
+    chatLog: createChatLog(store),
+    homes: createHomeChats(store),
+  }
   await stored.channels.add({ name: 'bot', kind: 'fake', token: 'secret', settings: {} })
   const recording = recordingKind()
   const door = createChatDoor({
@@ -64,6 +70,7 @@ async function openDoor(t: TestContext) {
     deliveries: local.deliveries,
     findKind: async () => recording.kind,
     stateFolders: { open: async () => '', keepOnly: async () => undefined },
+    outreach: { forward: async () => undefined },
     holder: 'host.1',
     clock,
     log,

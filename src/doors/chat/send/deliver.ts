@@ -97,6 +97,9 @@ async function settleInterrupted(context: SessionContext): Promise<void> {
 
 async function deliver(delivery: Delivery, context: SessionContext): Promise<void> {
   const { deliveries, signal } = context
+  const quietMs = (await context.quietMs?.(delivery.channel)) ?? 0
+  if (quietMs > 0)
+    return await deliveries.finish(delivery.id, { type: 'later', error: 'quiet hours', retryAfterMs: quietMs })
   let receipt: string | undefined
   for (const part of delivery.parts ?? []) {
     if (part.state === 'sent') continue

@@ -90,6 +90,8 @@ export interface Channels {
   move(channel: string, from: string, to: string): Promise<void>
   /** The workspace of a place: its own binding, else that of its parent. */
   boundTo(channel: string, place: { readonly id: string; readonly parentId?: string }): Promise<string | undefined>
+  /** The same, else the default of the channel; undefined also for a channel that is gone. */
+  answering(channel: string, place: string): Promise<string | undefined>
   claim(name: string, holder: string, holdMs: number): Promise<boolean>
   release(name: string, holder: string): Promise<void>
   setProblem(name: string, problem: string | undefined): Promise<void>
@@ -106,6 +108,7 @@ export function createChannels(store: Store): Channels {
     move: (channel, from, to) => store.write(() => movePlace(channel, from, to)),
     bindings: (channel) => store.read(() => listBindings(channel)),
     boundTo: (channel, place) => store.read(() => findBound(channel, place)),
+    answering: (channel, place) => store.read(() => findAnswering(channel, place)),
     claim: (name, holder, holdMs) => store.write(() => claim(name, holder, holdMs)),
     async release(name, holder) {
       await store.write(() =>
@@ -188,7 +191,7 @@ function* requireChannel(name: string): Transaction<StoredChannel> {
 }
 
 const TABLES_OF_CHANNEL = [
-  ...['channel_bindings', 'pairings', 'held_messages'],
+  ...['channel_bindings', 'channel_homes', 'pairings', 'held_messages'],
   ...['chat_places', 'chat_messages', 'chat_prompts'],
 ]
 
@@ -229,7 +232,8 @@ function* movePlace(channel: string, from: string, to: string): Transaction<void
     yield* sql(`update ${table} set place = $3 where channel = $1 and place = $2 and not exists (${known})`, ids)
     yield* sql(`delete from ${table} where channel = $1 and place = $2`, [channel, from])
   }
-  yield* sql('update chat_messages set place = $3 where channel = $1 and place = $2', ids)
+  for (const table of ['chat_messages', 'channel_homes'])
+    yield* sql(`update ${table} set place = $3 where channel = $1 and place = $2`, ids)
   const { settings } = yield* requireChannel(channel)
   if (settings.allowedPlaces?.includes(from) !== true) return
   const allowedPlaces = settings.allowedPlaces.map((place) => (place === from ? to : place))
@@ -262,6 +266,13 @@ function* findBound(
     [channel, id, parentId ?? id],
   )
   return (rows.find(({ place }) => place === id) ?? rows[0])?.workspace_id
+}
+
+function* findAnswering(channel: string, place: string): Transaction<string | undefined> {
+  const bound = yield* findBound(channel, { id: place })
+  if (bound !== undefined) return bound
+  const [row] = yield* sql<{ id: string | null }>('select workspace_id as id from channels where name = $1', [channel])
+  return row?.id ?? undefined
 }
 
 function* claim(name: string, holder: string, holdMs: number): Transaction<boolean> {

@@ -17,7 +17,7 @@ import { MoleculeError } from '../../../errors.ts'
 import { readChannel, readChannels, readPairing, readPairings, readPublicChannels } from '../../../views/channels.ts'
 import { seesConfig } from '../../../workspaces/may-talk.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
-import { deliveryDoor, promptDoor } from '../../chat/chat-context.ts'
+import { doorsOf } from '../../chat/chat-context.ts'
 import { answerWebhook } from './channel-webhook.ts'
 import { serve } from './route.ts'
 
@@ -55,7 +55,7 @@ export const channelRoutes = [
   serve(deleteChannel, async ({ params: { channel } }, { chat }) => {
     await chat.channels.remove(channel)
     chat.wake()
-    for (const door of [deliveryDoor, promptDoor]) await chat.endDeliveries(door(channel))
+    for (const door of doorsOf(channel)) await chat.endDeliveries(door)
   }),
   serve(readChannelKind, async ({ params }, { chat }) => {
     const { kind, tokenVariable, tokenSteps, settings = [] } = await chat.requireKind(params.kind)

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import { createFakePushContext, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
+import {
+  createFakePlatform,
+  createFakePushContext,
+  WORKSPACE_ID,
+} from '../../../../test/fakes/platform/fake-platform.ts'
 import { openRoutes, recordPart } from '../../../../test/harness/clients/route-calls.ts'
 import { openTestStore } from '../../../../test/harness/stores/sqlite-store.ts'
 import { MoleculeError } from '../../../errors.ts'
@@ -31,6 +35,7 @@ const VIEW = {
   text: 'Report',
   missed: 'skip',
   same_conversation: false,
+  report_to: '',
   webhook: null,
   team: null,
   paused: false,
@@ -79,7 +84,7 @@ test('SC-1 a schedule is made with defaults for all that is not given, and the c
   const { call } = await openSchedules(t, { schedules: schedules.part, clockDoor })
   const made = await call(`POST ${PATH}`, { body: { cron: ' 0 9 * * * ', text: ' Report\nall ' } })
   assert.deepEqual([made.status, made.json], [201, VIEW])
-  const defaults = { timeZone: 'UTC', missed: 'skip', sameConversation: false, webhook: undefined }
+  const defaults = { timeZone: 'UTC', missed: 'skip', sameConversation: false, reportTo: '', webhook: undefined }
   const fields = { cron: '0 9 * * *', text: 'Report\nall', name: 'Report', tokenId: 'admin' }
   const draft = { workspaceId: WORKSPACE_ID, ...fields, ...defaults }
   assert.deepEqual(schedules.take(), [['create', draft]])
@@ -104,13 +109,26 @@ test('SC-1 a schedule with every field is stored as given; its webhook is checke
   const push = { ...createFakePushContext(), check: async (given: string) => void checked.push(given) }
   const { clockDoor } = createClockDoor()
   const { call } = await openSchedules(t, { schedules: schedules.part, push, clockDoor }, stored)
-  const settings = { name: 'n', time_zone: 'Europe/Berlin', missed: 'once', same_conversation: true, team: 'shop' }
+  const settings = {
+    name: 'n',
+    time_zone: 'Europe/Berlin',
+    missed: 'once',
+    same_conversation: true,
+    team: 'shop',
+    report_to: 'owners',
+  }
   const { json } = await call(`POST ${PATH}`, { body: { cron: '* * * * *', text: 'x', webhook: url, ...settings } })
   assert.deepEqual(checked, [url])
   const draft = schedules.take()[0]?.[1] as Schedule
   const { webhook, ...rest } = draft
   const plain = { workspaceId: WORKSPACE_ID, cron: '* * * * *', text: 'x', name: 'n', missed: 'once', team: 'shop' }
-  assert.deepEqual(rest, { ...plain, tokenId: 'admin', timeZone: 'Europe/Berlin', sameConversation: true })
+  assert.deepEqual(rest, {
+    ...plain,
+    tokenId: 'admin',
+    timeZone: 'Europe/Berlin',
+    sameConversation: true,
+    reportTo: 'owners',
+  })
   assert.equal(webhook?.url, url)
   const { webhook_secret: secret, ...view } = json
   assert.equal(secret, webhook.signingSecret)
@@ -121,6 +139,27 @@ test('SC-1 a schedule with every field is stored as given; its webhook is checke
   const refusing = { ...push, check: async () => Promise.reject(new MoleculeError('forbidden', 'not this URL')) }
   const refused = await openRoutes(t, { schedules: schedules.part, push: refusing, clockDoor })
   assert.equal((await refused(`POST ${PATH}`, { body: { cron: '* * * * *', text: 'x', webhook: url } })).status, 403)
+  assert.deepEqual(schedules.take(), [])
+})
+
+test('SC-1 GW-17 a schedule reports to owners, a chat or a person; another text, or a channel that is not there, is refused', async (t) => {
+  const schedules = recordPart<Schedules>({ create: SCHEDULE, change: SCHEDULE })
+  const { chat } = createFakePlatform()
+  const list = async () => [{ name: 'bot', kind: 'socket', token: 't', settings: {}, createdAtMs: 0 }]
+  const { call } = await openSchedules(t, {
+    schedules: schedules.part,
+    chat: { ...chat, channels: { ...chat.channels, list } },
+  })
+  const statuses = async (report_to: string) => {
+    const made = await call(`POST ${PATH}`, { body: { cron: '* * * * *', text: 'x', report_to } })
+    const changed = await call('PATCH /schedules/sch_1', { body: { report_to } })
+    return [made.status, changed.status]
+  }
+  for (const right of ['owners', 'bot/-100/7', 'bot/@1001', ''])
+    assert.deepEqual(await statuses(right), [201, 200], right)
+  assert.equal(schedules.take().length, 8)
+  for (const wrong of ['people', 'bot/', 'bot/@', '/7', 'gone/7'])
+    assert.deepEqual(await statuses(wrong), [400, 400], wrong)
   assert.deepEqual(schedules.take(), [])
 })
 
@@ -153,12 +192,20 @@ test('SC-1 a change names only its fields; a paused schedule shows no next time'
   const { call } = await openSchedules(t, { schedules: schedules.part, clockDoor }, { paused: 1 })
   const { status, json } = await call('PATCH /schedules/sch_1', { body: { paused: true, time_zone: 'UTC' } })
   assert.deepEqual([status, json], [200, { ...VIEW, paused: true, next_at: null }])
-  const all = { name: 'n', cron: '1 * * * *', time_zone: 'UTC', text: 'y', missed: 'once', same_conversation: true }
+  const all = {
+    name: 'n',
+    cron: '1 * * * *',
+    time_zone: 'UTC',
+    text: 'y',
+    missed: 'once',
+    same_conversation: true,
+    report_to: '',
+  }
   await call('PATCH /schedules/sch_1', { body: all })
-  const { time_zone: timeZone, same_conversation: sameConversation, ...rest } = all
+  const { time_zone: timeZone, same_conversation: sameConversation, report_to: reportTo, ...rest } = all
   assert.deepEqual(schedules.take(), [
     ['change', 'sch_1', { paused: true, timeZone: 'UTC' }, 'admin'],
-    ['change', 'sch_1', { ...rest, timeZone, sameConversation }, 'admin'],
+    ['change', 'sch_1', { ...rest, timeZone, sameConversation, reportTo }, 'admin'],
   ])
   assert.equal(woken(), 2)
 })

@@ -25,14 +25,20 @@ export function NewScheduleDialog({ workspace, onClose }: NewScheduleDialogProps
     text: '',
     cron: '0 9 * * 1-5',
     zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+    report: '',
   })
-  const { text, cron, zone } = value
+  const { text, cron, zone, report = '' } = value
   const [problem, setProblem] = useState<string>()
   const save = async (event: FormEvent) => {
     event.preventDefault()
     if (text.trim() === '') return setProblem('Write the message first.')
     try {
-      const body = { text: text.trim(), cron: cron.trim(), time_zone: zone.trim() }
+      const body = {
+        text: text.trim(),
+        cron: cron.trim(),
+        time_zone: zone.trim(),
+        ...(report.trim() && { report_to: report.trim() }),
+      }
       await client.call('POST /workspaces/{id}/schedules', { id: workspace.id, body })
     } catch (thrown) {
       return setProblem(reasonOf(thrown))
@@ -76,10 +82,12 @@ export function NewScheduleDialog({ workspace, onClose }: NewScheduleDialogProps
             ))}
           </div>
         </div>
+        <Field label="Time zone" value={zone} onChange={(event) => change({ zone: event.target.value })} />
         <Field
-          label="Time zone"
-          value={zone}
-          onChange={(event) => change({ zone: event.target.value })}
+          label="Report to"
+          value={report}
+          onChange={(event) => change({ report: event.target.value })}
+          hint="A chat for the answers: owners, or channel/place"
           error={problem}
         />
       </form>
