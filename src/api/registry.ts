@@ -8,7 +8,7 @@ const WORD_CHARACTERS_MAX = 200
 const TASKS_MAX = 100_000
 
 /** A report with more is refused: people read each of them. */
-const LIMITS_MAX = 10
+export const LIMITS_MAX = 10
 
 export const reportSchema = z.strictObject({
   workspace_id: z.string().min(1).max(WORD_CHARACTERS_MAX),

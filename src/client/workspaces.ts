@@ -1,4 +1,5 @@
 /** Workspaces and their files: what takes more than one call, or has an answer of two kinds. */
+
 import type { ApiAnswer, ApiBody } from '../api/api.ts'
 import { MoleculeError } from '../errors.ts'
 import type { ApiClient } from './api-client.ts'
@@ -65,7 +66,7 @@ export interface VersionedFile {
 }
 
 /** The version of a file that does not exist. */
-const NO_VERSION = '""'
+export const NO_FILE_VERSION = '""'
 
 /** A file in the workspace's folder. `version` is the `If-Match` of a write that overwrites no other change. */
 export async function readVersionedFile(
@@ -77,7 +78,8 @@ export async function readVersionedFile(
     const { answer, headers } = await client.exchange('GET /workspaces/{id}/files/{+path}', { id, path })
     return { text: answer, version: headers.get('etag') ?? '' }
   } catch (thrown) {
-    if (thrown instanceof MoleculeError && thrown.code === 'not_found') return { text: undefined, version: NO_VERSION }
+    if (thrown instanceof MoleculeError && thrown.code === 'not_found')
+      return { text: undefined, version: NO_FILE_VERSION }
     throw thrown
   }
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { missingMigrations } from '../../src/store/migrations.ts'
-import { readStory } from '../../src/views/story.ts'
+import { readStory } from '../../src/views/story/story.ts'
 import { letterTo } from '../fakes/letters.ts'
 import { createInboxHarness, done } from './inbox/harness.ts'
 import type { StoreUnderTest } from './store-contract.ts'

@@ -2,6 +2,7 @@
  * Registers a bridge and sends its heartbeats, from which the platform derives its presence. A change, such as a failed
  * turn and its reason, is reported within a second. A heartbeat that fails is only logged: the next one follows.
  */
+import { LIMITS_MAX } from '../../api/registry.ts'
 import { type PlatformConnection, retryUntilAnswered } from '../../client/platform-connection.ts'
 import type { Clock } from '../../clock.ts'
 import { toMoleculeError } from '../../errors.ts'
@@ -15,8 +16,6 @@ const HEARTBEAT_MS = 30_000
 /** Changes within this time share one heartbeat, so that a busy bridge stays below the rate limit of its token. */
 const REPORT_DELAY_MS = 1_000
 const PROBLEM_CHARACTERS_MAX = 400
-/** The platform refuses a report with more. */
-const LIMITS_MAX = 10
 
 export interface HeartbeatOptions {
   readonly connection: PlatformConnection

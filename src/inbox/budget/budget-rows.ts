@@ -8,8 +8,8 @@ import type { DelegationEnvelope } from '../../protocol/delegation.ts'
 import { sql, type Transaction } from '../../store/store.ts'
 import { type Spending, spendingText, usdText } from '../../usd.ts'
 
-/** Rows of a tree that are read; the limits of a tree keep it far below. */
-const TREE_ROWS_MAX = 500
+/** Rows of a tree that are read. The limits of a tree keep it far below it; retries count as turns, not as rows. */
+export const TREE_ROWS_MAX = 500
 /** Sums of decimal fractions are not exact: 0.1 + 0.7 is less than 0.8, and a budget of 0.8 would not be spent. */
 const SUM_DECIMALS = 9
 

@@ -6,14 +6,13 @@ import { MoleculeError } from '../../errors.ts'
 import { type TaskState, taskStateText } from '../../protocol/a2a.ts'
 import type { DelegationEnvelope, DelegationLimits } from '../../protocol/delegation.ts'
 import { sql, type Transaction } from '../../store/store.ts'
+import { TREE_ROWS_MAX } from '../budget/budget-rows.ts'
 import { workspaceName } from './workspace-name.ts'
 
 /** Turns that one root message may cause, its own included. */
 const TREE_TURNS_MAX = 50
 /** Delegations of one root message that may be open at a time. */
 const LIVE_CHILDREN_MAX = 10
-/** Rows of a tree that are read. The limits keep a tree far below it; retries count as turns, not as rows. */
-const TREE_ROWS_MAX = 500
 
 export interface TreeRow {
   id: string

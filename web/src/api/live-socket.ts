@@ -4,6 +4,7 @@
  */
 
 import { backoffMs } from '../../../src/backoff.ts'
+import { REVOKED_CLOSE_CODE } from '../../../src/client/live-socket.ts'
 import type { LiveMessage, SentSubscription } from './log-subscriptions.ts'
 
 export type LiveState =
@@ -30,8 +31,6 @@ export interface LiveSocket {
 
 const BACKOFF_MS = 500
 const BACKOFF_MS_MAX = 8000
-/** The close code of the platform when the token was revoked. */
-const REVOKED = 4401
 
 /** The wait before the next try, with jitter so that many pages do not return at the same moment. */
 const waitOf = (failures: number, random = Math.random()): number =>
@@ -59,7 +58,7 @@ export function openLiveSocket(options: LiveSocketOptions): LiveSocket {
     }
     current.onclose = ({ code }) => {
       if (closed) return
-      if (code === REVOKED) return options.onLoggedOut()
+      if (code === REVOKED_CLOSE_CODE) return options.onLoggedOut()
       const waitMs = waitOf(failures++)
       options.onState({ kind: 'offline', sinceMs: lastSignMs, retryMs: Date.now() + waitMs })
       timer = setTimeout(connect, waitMs)

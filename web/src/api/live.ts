@@ -3,10 +3,11 @@
  * that shows the events of one workspace follows its log too, with `useWorkspaceEvents`.
  */
 import { useEffect, useRef, useSyncExternalStore } from 'react'
+import { PLATFORM_STREAM } from '../../../src/client/live-socket.ts'
 import type { ActivityView } from '../../../src/client/views.ts'
 import { type LiveSocket, type LiveState, openLiveSocket } from './live-socket.ts'
 import { createLogSubscriptions, type LiveMessage } from './log-subscriptions.ts'
-import { applyPlatformMessages, PLATFORM_STREAM } from './platform-changes.ts'
+import { applyPlatformMessages } from './platform-changes.ts'
 import { forgetSession, keys, queryClient, type WorkspaceMap } from './queries.ts'
 
 /** Lists that are derived from the workspaces are read again at most this often. */

@@ -2,9 +2,6 @@
 import type { WorkspaceSummary } from '../../../src/client/views.ts'
 import type { LiveMessage } from './log-subscriptions.ts'
 
-/** The name of the stream: it has no numbers, and begins with a snapshot of all workspaces. */
-export const PLATFORM_STREAM = '_platform'
-
 export function applyPlatformMessages(
   before: ReadonlyMap<string, WorkspaceSummary> | undefined,
   messages: readonly LiveMessage[],

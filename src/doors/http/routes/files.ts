@@ -2,10 +2,13 @@
  * The files of a workspace over HTTP: `GET` lists or reads, `PUT` writes the raw body, `DELETE` removes. The path is
  * read from the raw request, because a URL parser would silently resolve `..`, which must be refused.
  */
+
 import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
 import { listFiles, readFile, removeFile, writeFile } from '../../../api/files.ts'
+import { NO_FILE_VERSION } from '../../../client/workspaces.ts'
 import { MoleculeError } from '../../../errors.ts'
+import { instant } from '../../../views/instant.ts'
 import { FILE_BYTES_MAX, FILES_MAX, type WorkspaceFiles } from '../../../workspaces/workspace-files.ts'
 import { readBody } from '../server/body.ts'
 import { type HttpEnv, serve } from './route.ts'
@@ -17,7 +20,7 @@ export const fileRoutes = [
     const shown = found.map(({ path, size, modifiedAtMs }) => ({
       path,
       size,
-      modified_at: new Date(modifiedAtMs).toISOString(),
+      modified_at: instant(modifiedAtMs),
     }))
     return { files: shown, truncated: found.length >= FILES_MAX }
   }),
@@ -48,9 +51,6 @@ export const fileRoutes = [
 
 const versionOf = (content: Buffer): string => `"${createHash('sha256').update(content).digest('hex')}"`
 
-/** `If-Match` of a file that must not exist yet. */
-const NO_VERSION = '""'
-
 /** Prevents an editor from overwriting what was written after it read the file. */
 async function requireVersion(
   expected: string | undefined,
@@ -62,7 +62,7 @@ async function requireVersion(
     if (thrown instanceof MoleculeError && thrown.code === 'not_found') return undefined
     throw thrown
   })
-  if ((found === undefined ? NO_VERSION : versionOf(found)) === expected) return
+  if ((found === undefined ? NO_FILE_VERSION : versionOf(found)) === expected) return
   throw new MoleculeError('unsupported_operation', `${path} has changed since it was read: read it again`, {
     details: { path },
   })

@@ -3,11 +3,9 @@
  * each row of each log with its number, and changes of the workspaces themselves under the name `_platform`.
  */
 import { z } from 'zod'
+import { PLATFORM_STREAM } from '../../../client/live-socket.ts'
 import type { ActivityRow } from '../../../views/activity.ts'
 import type { WorkspaceAnswer } from '../../../views/workspaces.ts'
-
-/** The stream of created, changed and deleted workspaces. It has no numbers: it begins with a snapshot of all. */
-export const PLATFORM_STREAM = '_platform'
 
 const STREAMS_MAX = 2000
 const NAME_CHARACTERS_MAX = 64

@@ -3,8 +3,10 @@
  * Changes in between only mark a log as stale; they are not queued. So a slow client costs one page of memory. A client
  * that reads nothing for too long is disconnected, and resumes with the numbers it has seen.
  */
+
 import type { WebSocket } from 'ws'
 import { rolesOf } from '../../../api/who-may.ts'
+import { PLATFORM_STREAM } from '../../../client/live-socket.ts'
 import type { Clock } from '../../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import type { Log } from '../../../log.ts'
@@ -24,7 +26,6 @@ import {
   errorMessage,
   eventsMessage,
   needsYouMessage,
-  PLATFORM_STREAM,
   type Subscription,
   snapshotMessage,
   subscribedMessage,

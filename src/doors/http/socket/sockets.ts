@@ -4,11 +4,13 @@
  * closed when its token is revoked, its client stops answering pings, or the platform stops. See `reader.ts` for what
  * is sent.
  */
+
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { connectSocket } from '../../../api/activity.ts'
 import { requireAccess } from '../../../api/who-may.ts'
+import { REVOKED_CLOSE_CODE } from '../../../client/live-socket.ts'
 import type { Clock } from '../../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import { ulid } from '../../../ids.ts'
@@ -50,8 +52,7 @@ const NAMES_PER_MINUTE_MAX = 10_000
 /** Of these, names that it may not follow or that do not exist. */
 const REFUSED_PER_MINUTE_MAX = 500
 
-/** Close codes: the token was revoked; the platform stops. */
-const REVOKED = 4401
+/** The close code of a platform that stops. */
 const GOING_AWAY = 1001
 
 export interface SocketsOptions {
@@ -187,7 +188,7 @@ function serveSocket(socket: WebSocket, options: ServeSocketOptions): void {
   const openSocket: OpenSocket = { socket, reader, tokenId: identity.tokenId }
   open.add(openSocket)
   const stopWatching = tokens.onRevoked(identity, () => {
-    socket.close(REVOKED, 'the token was revoked')
+    socket.close(REVOKED_CLOSE_CODE, 'the token was revoked')
     // A client that does not answer the close must not keep a socket whose token is revoked.
     options.clock.after(CLOSE_MS_MAX, () => socket.terminate())
   })

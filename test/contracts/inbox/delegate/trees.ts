@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readOpenDelegations } from '../../../../src/views/overview.ts'
-import { readStory } from '../../../../src/views/story.ts'
+import { readStory } from '../../../../src/views/story/story.ts'
 import { readTrees, type TaskScope, type TreesQuery } from '../../../../src/views/trees.ts'
 import { letterTo } from '../../../fakes/letters.ts'
 import { COPIED_TEXT, copyMessages } from '../../../harness/stores/many-messages.ts'

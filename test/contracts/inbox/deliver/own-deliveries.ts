@@ -6,7 +6,7 @@ import { MESSAGES_PER_HOUR_MAX } from '../../../../src/inbox/deliver/insert-deli
 import type { DeliveryPurpose, ReplyAddress } from '../../../../src/inbox/delivery.ts'
 import { prune } from '../../../../src/inbox/upkeep/retention.ts'
 import { readNeeds } from '../../../../src/views/needs/needs.ts'
-import { readStory } from '../../../../src/views/story.ts'
+import { readStory } from '../../../../src/views/story/story.ts'
 import { letterTo } from '../../../fakes/letters.ts'
 import { done, failure, hasCode, type InboxHarness } from '../harness.ts'
 

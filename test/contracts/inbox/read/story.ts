@@ -1,7 +1,7 @@
 /** The story of a message, as `explain` shows it, from the stored rows alone. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readStory } from '../../../../src/views/story.ts'
+import { readStory } from '../../../../src/views/story/story.ts'
 import type { TaskScope } from '../../../../src/views/trees.ts'
 import { letterTo } from '../../../fakes/letters.ts'
 import { done, failure, hasCode, type InboxHarness } from '../harness.ts'

@@ -3,21 +3,22 @@
  * where. It is read from the rows that the work left and nothing else, so it survives any crash. It never shows more
  * than its reader may see of the task.
  */
-import type { ApiAnswer } from '../api/api.ts'
-import { MoleculeError } from '../errors.ts'
-import { budgetsOfMessage } from '../inbox/budget/budget-rows.ts'
-import { coversPrincipal } from '../inbox/read/principals.ts'
-import { dedupeRange } from '../inbox/rows/dedupe.ts'
-import type { LogItem } from '../inbox/rows/log.ts'
-import type { StatusMessage } from '../inbox/rows/status-message.ts'
-import { laterMessagesOfTask } from '../inbox/rows/task-messages.ts'
-import { mayHaveBudget } from '../protocol/delegation.ts'
-import { restoreEnvelope } from '../protocol/envelope.ts'
-import { textOf } from '../protocol/part.ts'
-import type { Sender } from '../protocol/request.ts'
-import { withinPage } from '../store/page-budget.ts'
-import { type ReadStore, sql, type Transaction } from '../store/store.ts'
-import { truncate } from '../truncate.ts'
+import type { ApiAnswer } from '../../api/api.ts'
+import { MoleculeError } from '../../errors.ts'
+import { budgetsOfMessage } from '../../inbox/budget/budget-rows.ts'
+import { coversPrincipal } from '../../inbox/read/principals.ts'
+import { dedupeRange } from '../../inbox/rows/dedupe.ts'
+import type { LogItem } from '../../inbox/rows/log.ts'
+import type { StatusMessage } from '../../inbox/rows/status-message.ts'
+import { laterMessagesOfTask } from '../../inbox/rows/task-messages.ts'
+import { mayHaveBudget } from '../../protocol/delegation.ts'
+import { restoreEnvelope } from '../../protocol/envelope.ts'
+import { textOf } from '../../protocol/part.ts'
+import type { Sender } from '../../protocol/request.ts'
+import { withinPage } from '../../store/page-budget.ts'
+import { type ReadStore, sql, type Transaction } from '../../store/store.ts'
+import { truncate } from '../../truncate.ts'
+import { type ScopeOf, taskBudget, treeOf } from '../trees.ts'
 import {
   readStoryCursor,
   STORY_START,
@@ -27,7 +28,6 @@ import {
   storySteps,
   writeStoryCursor,
 } from './story-steps.ts'
-import { type ScopeOf, taskBudget, treeOf } from './trees.ts'
 
 export interface StoryQuery {
   /** The id of a message (also the id of the task that it opened), or the id that its sender gave it. */

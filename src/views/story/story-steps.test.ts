@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MoleculeError } from '../errors.ts'
-import type { LogItem } from '../inbox/rows/log.ts'
-import type { TaskState } from '../protocol/a2a.ts'
+import { MoleculeError } from '../../errors.ts'
+import type { LogItem } from '../../inbox/rows/log.ts'
+import type { TaskState } from '../../protocol/a2a.ts'
 import {
   type LoggedItems,
   readStoryCursor,

@@ -2,15 +2,15 @@
  * Turns the log rows of a message into the steps of its story. An attempt that starts twice in the log without an end
  * was cut off: its worker vanished and could write nothing about it.
  */
-import type { ApiAnswer } from '../api/api.ts'
-import { formatWait } from '../duration.ts'
-import { MoleculeError } from '../errors.ts'
-import { type LogItem, RULE_DOOR } from '../inbox/rows/log.ts'
-import { isInterrupted, type Part, type TaskState, taskStateText } from '../protocol/a2a.ts'
-import { textOf } from '../protocol/part.ts'
-import type { Sender } from '../protocol/request.ts'
-import { TEXT_CHARACTERS_MAX, truncate, truncateStart } from '../truncate.ts'
-import { instant } from './instant.ts'
+import type { ApiAnswer } from '../../api/api.ts'
+import { formatWait } from '../../duration.ts'
+import { MoleculeError } from '../../errors.ts'
+import { type LogItem, RULE_DOOR } from '../../inbox/rows/log.ts'
+import { isInterrupted, type Part, type TaskState, taskStateText } from '../../protocol/a2a.ts'
+import { textOf } from '../../protocol/part.ts'
+import type { Sender } from '../../protocol/request.ts'
+import { TEXT_CHARACTERS_MAX, truncate, truncateStart } from '../../truncate.ts'
+import { instant } from '../instant.ts'
 
 type StoryStep = ApiAnswer<'GET /messages/{id}/story'>['steps'][number]
 
