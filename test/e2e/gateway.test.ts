@@ -358,3 +358,30 @@ test('GW-1 a stop while the terminal asks about an owner ends the gateway', asyn
   stopPlatform(home)
   assert.equal(await terminal.ended(), 0)
 })
+
+test('GW-1 CN-6 "channel remove" and a stop end the gateway while its service cannot be reached', async (t) => {
+  const { service, home } = await setUp(t)
+  const other = await startSocketService()
+  const env = {
+    MOLECULE_HOME: home,
+    SOCKET_API_URL: service.apiUrl,
+    SOCKET_CHANNEL_TOKEN: service.token,
+    AGENT_BACKEND: 'mock',
+    WORKING_DIR: home,
+  }
+  const command = startCommand(t, ['gateway'], { env })
+  await command.waitForOutput(/Let them in/)
+  const run = (args: readonly string[], input = '') => runCommand(args, { env: { MOLECULE_HOME: home }, input })
+  const added = await run(['channel', 'add', 'socket', '--name', 'two', '--service-url', other.apiUrl], other.token)
+  assert.equal(added.code, 0, added.err)
+  await waitUntil(() => service.isConnected() && other.isConnected(), 'both bots are connected')
+  await Promise.all([service.close(), other.close()])
+  assert.equal((await run(['channel', 'remove', 'two'])).code, 0)
+  const { out } = await run(['channel', 'list', '-o', 'json'])
+  assert.deepEqual(
+    JSON.parse(out).map(({ name }: { name: string }) => name),
+    ['socket'],
+  )
+  stopPlatform(home)
+  assert.equal((await command.ended()).code, 0)
+})
