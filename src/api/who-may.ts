@@ -73,7 +73,11 @@ export const WHO_MAY = {
   'channel.handle': { does: 'add and remove a chat channel', tokens: ['admin'] },
   'channel.bind': { does: 'choose the workspace that answers in a chat', tokens: ['admin'], chat: ['owner'] },
   'pairing.read': { does: 'see who wrote to a bot', tokens: ['admin', 'member'] },
-  'pairing.handle': { does: 'let a person talk to a bot, or not', tokens: ['admin', 'member'] },
+  'pairing.handle': {
+    does: 'let a person talk to a bot, or not; in a chat only a person who wrote to it',
+    tokens: ['admin', 'member'],
+    chat: ['owner'],
+  },
   'pairing.owner': { does: 'make a person an owner of a bot, and change or deny an owner', tokens: ['admin'] },
   'pending.read': { does: 'see what waits for a person, and rules', tokens: ['admin', 'member'] },
   'pending.answer': {

@@ -37,6 +37,7 @@ import { schema0031 } from './migrations/0031-waits-for.ts'
 import { schema0032 } from './migrations/0032-arrivals.ts'
 import { schema0033 } from './migrations/0033-channel-secrets.ts'
 import { schema0034 } from './migrations/0034-home-chats.ts'
+import { schema0035 } from './migrations/0035-prompt-places.ts'
 
 const MIGRATIONS: readonly string[] = [
   schema0001,
@@ -73,6 +74,7 @@ const MIGRATIONS: readonly string[] = [
   schema0032,
   schema0033,
   schema0034,
+  schema0035,
 ]
 
 /** The migrations after version `current`, as [version, text]. Throws for a store of a newer Molecule. */

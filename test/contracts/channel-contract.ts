@@ -14,6 +14,7 @@ import { channelLimitTests } from './channel/limits.ts'
 import { ADA, type ChannelUnderTest, type ChatOptions, openChat } from './channel/open-chat.ts'
 import { channelPeopleTests } from './channel/people.ts'
 import { channelPlaceTests } from './channel/place.ts'
+import { channelPromptTests } from './channel/prompts.ts'
 import { channelQuestionTests } from './channel/questions.ts'
 import { channelVoiceTests } from './channel/voice.ts'
 
@@ -97,6 +98,7 @@ export function channelContract(under: ChannelUnderTest): void {
     channelLimitTests(under)
     channelPeopleTests(under)
     channelPlaceTests(under)
+    channelPromptTests(under)
     channelQuestionTests(under)
     channelBudgetTests(under)
     channelVoiceTests(under)

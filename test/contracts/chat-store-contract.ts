@@ -11,6 +11,7 @@ import { channelTests } from './chat-store/channels.ts'
 import { chatLogTests } from './chat-store/chat-log.ts'
 import { homeTests } from './chat-store/homes.ts'
 import { pairingTests } from './chat-store/pairings.ts'
+import { promptLogTests } from './chat-store/prompt-log.ts'
 import type { ChatStoreUnderTest } from './chat-store/under-test.ts'
 import { hasCode } from './inbox/harness.ts'
 import type { StoreUnderTest } from './store-contract.ts'
@@ -108,32 +109,6 @@ export function chatStoreContract({ name, open }: StoreUnderTest): void {
       assert.deepEqual(await log.open('discord'), [])
       await log.setGuard(key, { bots: 3, said: false })
       assert.equal((await log.place(key, '{}')).guard.bots, 3)
-      const prompt = { id: 'x', ...key, taskId: 'task', askId: 'ask', text: 'may it?' }
-      assert.equal((await log.addPrompt(prompt)).id, 'x')
-      assert.equal((await log.addPrompt({ ...prompt, id: 'y' })).id, 'x')
-      await log.setPromptMessage('x', 'sent')
-      assert.deepEqual(
-        (await log.promptsOf('task')).map(({ messageId }) => messageId),
-        ['sent'],
-      )
-      assert.deepEqual([await log.removePrompt('x'), await log.removePrompt('x')], [true, false])
-      assert.equal(await log.prompt('x'), undefined)
-      const budget = { id: 'b', askedAtMs: 1, isAsked: true, toUsd: 2 }
-      await log.addPrompt({ ...prompt, id: 'z', askId: 'budget b', budget })
-      await log.addPrompt({ ...prompt, id: 'zz', askId: 'budget b stopped', budget: { ...budget, isAsked: false } })
-      assert.deepEqual(await log.promptsOf('task'), [])
-      assert.deepEqual(
-        (await log.budgetPrompts('discord')).map((one) => [one.id, one.budget]),
-        [['z', budget]],
-      )
-      const pairings = createPairings(opened.store)
-      assert.deepEqual(await log.placesOfOwners('discord'), [])
-      await opened.store.write(() =>
-        sql(`insert into pairings (channel, person, name, code, state, role, created_at)
-          values ('discord', 'ada', 'Ada', 'CODE', 'approved', 'owner', 0)`),
-      )
-      assert.equal((await pairings.find({ channel: 'discord', person: 'ada' }))?.role, 'owner')
-      assert.deepEqual(await log.placesOfOwners('discord'), [{ person: 'ada', place: 'p', description: '{}' }])
       await log.prune()
       assert.equal(await log.handled(message), true)
     })
@@ -213,5 +188,6 @@ export function chatStoreContract({ name, open }: StoreUnderTest): void {
     pairingTests(underTest)
     homeTests(underTest)
     chatLogTests(underTest)
+    promptLogTests(underTest)
   })
 }

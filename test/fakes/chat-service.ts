@@ -22,6 +22,11 @@ export interface ChatService {
   reaction(place: Place, messageId: string): string | undefined
   /** A person presses the button with this label of a message of the bot. Resolves with what only the person sees. */
   press(press: { place: Place; messageId: string; label: string; author: Author }): Promise<string>
+  /**
+   * A person puts a reaction on a message: 👍, 👎 or 🛑, or what the service has in its place. The bot hears of it only where it
+   * asked the service for reactions.
+   */
+  react(reaction: { place: Place; messageId: string; emoji: '👍' | '👎' | '🛑'; author: Author }): void
   /** A person gives a command of the menu, or writes it where there is no menu; resolves with the answer. */
   command(command: { place: Place; author: Author; name: string; argument?: string }): Promise<string>
   /**

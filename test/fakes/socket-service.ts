@@ -185,6 +185,7 @@ export async function startSocketService({
       const buttonId = message?.buttonIds.find((button) => button.label === label)?.id ?? 'gone'
       return ask({ type: 'press', press: { place, author, messageId, buttonId } })
     },
+    react: (reaction) => write({ type: 'reacted', reaction }),
     payloads: (place) =>
       written.flatMap((message) => (message.place === place.id ? message.buttonIds.map(({ id }) => id) : [])),
     forge: (press) => ask({ type: 'press', press }),

@@ -139,6 +139,13 @@ const CHAT_CALLS: Partial<Record<Action, ChatCall>> = {
     await waitUntil(() => bot.written(place).length > 0, 'the bot answers')
     return { said: bot.written(place)[0]?.text ?? '', allowed: /^echo hello/ }
   },
+  async 'pairing.handle'({ bot }, author) {
+    const place = bot.newPlace('direct')
+    bot.say({ place, author: ADA, text: 'hello' })
+    bot.say({ place: bot.newPlace('direct'), author: { ...EVE, id: fresh('stranger') }, text: 'let me in' })
+    const messageId = await promptIn(place, bot)
+    return { said: await bot.press({ place, messageId, label: 'Ignore', author }), allowed: /^Ignored/ }
+  },
   async 'pending.answer'(world, author) {
     const { bot, asker, platform } = world
     const place = bot.newPlace('group')

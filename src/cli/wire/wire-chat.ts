@@ -10,6 +10,7 @@ import { createChannels } from '../../doors/chat/store/channels.ts'
 import { createChatLog } from '../../doors/chat/store/chat-log.ts'
 import { createHomeChats } from '../../doors/chat/store/home-chats.ts'
 import { createPairings } from '../../doors/chat/store/pairings.ts'
+import { createPromptLog } from '../../doors/chat/store/prompt-log.ts'
 import type { ChatRoutesContext } from '../../doors/http/routes/route.ts'
 import { ulid } from '../../ids.ts'
 import type { LocalInbox } from '../../inbox/local/local-inbox.ts'
@@ -68,6 +69,7 @@ export function wireChat(options: WireChatOptions): WiredChat {
     outreach,
     pairings,
     chatLog: createChatLog(store),
+    promptLog: createPromptLog(store),
     reception,
     workspaces,
     lifecycle,

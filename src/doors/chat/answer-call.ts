@@ -19,3 +19,10 @@ export async function answerCall(
     await call.answer('That failed unexpectedly. Try again.').catch(() => undefined)
   }
 }
+
+/** Never rejects either. Nothing answers a reaction: the person sees that nothing happened. */
+export async function runQuietly(run: () => Promise<void>, log: Log): Promise<void> {
+  await run().catch((error: unknown) =>
+    log.warn({ problem: toMoleculeError(error).message }, 'a reaction of a chat could not be handled'),
+  )
+}

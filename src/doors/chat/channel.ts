@@ -248,7 +248,7 @@ export interface ChannelEvents {
   /** The whole message as it is now. It counts while the message waits for its turn. Never rejects, like the next two. */
   edited?(message: IncomingMessage): Promise<void>
   deleted?(message: MessageKey): Promise<void>
-  /** A person put a reaction on a message. */
+  /** A person put a reaction on a message. Only 👍, 👎 and 🛑 mean anything to the door; others need not be given. */
   reacted?(reaction: IncomingReaction): Promise<void>
   /** A place has another id from now on: its binding and its open answers go with it. */
   moved?(from: string, to: string): Promise<void>
@@ -263,9 +263,12 @@ export interface ChannelEvents {
 export interface IncomingReaction {
   readonly place: Place
   readonly messageId: string
+  /** Its name is empty where the service does not give it. */
   readonly author: Author
-  /** As Unicode, without a tone of the skin: `👍`. */
+  /** As Unicode, without a tone of the skin: `👍`. `🛑` ends a task: a service that has none gives it for another one. */
   readonly emoji: string
+  /** The service does not say in which thread of the place the message is. */
+  readonly isInAnyThread?: boolean
 }
 
 export interface CommandCall {

@@ -22,12 +22,14 @@ import type { Channels, StoredChannel } from './store/channels.ts'
 import type { ChatLog } from './store/chat-log.ts'
 import type { HomeChats } from './store/home-chats.ts'
 import type { Pairings } from './store/pairings.ts'
+import type { PromptLog } from './store/prompt-log.ts'
 
 export interface ChatContext {
   readonly channels: Channels
   readonly pairings: Pairings
   readonly chatLog: ChatLog
   readonly homes: HomeChats
+  readonly promptLog: PromptLog
   readonly reception: Reception
   readonly logs: Pick<WorkspaceLogs, 'follow' | 'resolveCursor'>
   readonly store: ReadStore
@@ -70,6 +72,8 @@ export interface SessionContext extends ChatContext {
   readonly signs: Signs
   /** How long what is sent by this door waits in a place: the rest of its quiet hours. Absent: it never does. */
   readonly quietMs?: (place: string) => Promise<number>
+  /** A person was let in: the held messages go on. */
+  letIn(): void
   /** As in `ChannelEvents`. */
   moved(from: string, to: string): Promise<void>
   /** Sends a short text of the door, best effort: it is not a delivery. How the last try ended. */

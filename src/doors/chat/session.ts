@@ -5,7 +5,7 @@
 import { toMoleculeError } from '../../errors.ts'
 import { shownFileName } from '../../protocol/file-name.ts'
 import { createKeyedQueue, createWakeUp, onAbort, sleep, type WakeUp } from '../../wait.ts'
-import { answerCall } from './answer-call.ts'
+import { answerCall, runQuietly } from './answer-call.ts'
 import type { Account, Channel, IncomingMessage, SendResult } from './channel.ts'
 import {
   type ChatContext,
@@ -19,7 +19,7 @@ import {
 } from './chat-context.ts'
 import { COMMAND_MENU, createCommands } from './commands/commands.ts'
 import { quietMs } from './homes/quiet-hours.ts'
-import { createPrompts } from './prompts/prompts.ts'
+import { createPrompts, type Prompts } from './prompts/prompts.ts'
 import { catchUpAll } from './receive/catch-up.ts'
 import { createReceiver, type Receiver } from './receive/receive.ts'
 import { isHeldBack, keepDelivering } from './send/deliver.ts'
@@ -72,6 +72,7 @@ export async function openSession(stored: StoredChannel, context: ChatContext, o
           inbound(message.place.id, async () => (await connected.promise).receiver.message(message)),
         command: (call) => answerCall(call, async () => (await connected.promise).receiver.command(call), log),
         press: (press) => answerCall(press, async () => (await connected.promise).receiver.press(press), log),
+        reacted: (reaction) => runQuietly(async () => (await connected.promise).receiver.reacted(reaction), log),
         moved: async (from, to) => (await connected.promise).moved(from, to),
         reconnected() {
           wakeUp.wake()
@@ -86,7 +87,7 @@ export async function openSession(stored: StoredChannel, context: ChatContext, o
       closing.signal,
     )
     await channels.setProblem(stored.name, undefined)
-    const signals = { signal: stopping.signal, channelSignal: closing.signal }
+    const signals = { signal: stopping.signal, channelSignal: closing.signal, letIn: wakeUp.wake }
     const session = createSessionContext({ context, stored, channel, account, ...signals }, behind)
     await session.receiver.resume()
     connected.resolve(session)
@@ -95,7 +96,7 @@ export async function openSession(stored: StoredChannel, context: ChatContext, o
     return {
       account,
       ended: ended.promise,
-      wake: wakeUp.wake,
+      wake: session.wake,
       webhook: createAnswerWebhook(channel, clock),
       async close() {
         stopping.abort()
@@ -125,7 +126,10 @@ async function openChannel(stored: StoredChannel, { findKind, stateFolders, cloc
 }
 
 /** Answers, prompts and what the platform says by itself have a line of their own in each place. */
-async function deliverAll(session: SessionContext & { readonly receiver: Receiver }, wakeUp: WakeUp): Promise<void> {
+async function deliverAll(
+  session: SessionContext & { readonly receiver: Receiver; readonly prompts: Prompts },
+  wakeUp: WakeUp,
+): Promise<void> {
   const { name: channel } = session.stored
   const prompts = { ...session, door: promptDoor(channel) }
   const home: SessionContext = {
@@ -136,6 +140,7 @@ async function deliverAll(session: SessionContext & { readonly receiver: Receive
   await Promise.all([
     keepDelivering(session, session.receiver.releaseHeld, wakeUp),
     ...[prompts, home].map((line) => keepDelivering(line, async () => undefined, createWakeUp())),
+    session.prompts.keepCurrent(),
   ])
 }
 
@@ -146,6 +151,7 @@ interface Connected {
   readonly account: Account
   readonly signal: AbortSignal
   readonly channelSignal: AbortSignal
+  readonly letIn: () => void
 }
 
 function createSessionContext({ context, ...connected }: Connected, behind: ReadonlySet<string>) {
@@ -163,10 +169,14 @@ function createSessionContext({ context, ...connected }: Connected, behind: Read
   }
   const prompts = createPrompts(session)
   const follower = createFollower(session, prompts)
-  const commands = createCommands({ ...session, follower })
+  const commands = createCommands({ ...session, follower, prompts })
   const receiver = createReceiver(session, { prompts, follower, commands, behind })
   const message: Receiver['message'] = (given) => receiver.message(withShownNames(given))
-  return { ...session, receiver: { ...receiver, message }, resume: () => void follower.resumeAll() }
+  const wake = () => {
+    session.letIn()
+    prompts.look()
+  }
+  return { ...session, prompts, wake, receiver: { ...receiver, message }, resume: () => void follower.resumeAll() }
 }
 
 /** The file names of a chat are cut, not refused: a person in a chat cannot shorten them. */

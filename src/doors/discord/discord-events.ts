@@ -7,10 +7,19 @@ import { createKeyedQueue, sleep } from '../../wait.ts'
 import type { ChannelEvents, ChannelOptions, IncomingMessage, Place } from '../chat/channel.ts'
 import { discordRefusal } from './discord-errors.ts'
 import { renderDiscord } from './discord-markdown.ts'
-import { isFromPerson, type RawChannel, timeOfId, toAuthor, toPlace } from './discord-messages.ts'
+import {
+  type GatewayReaction,
+  isFromPerson,
+  type RawChannel,
+  timeOfId,
+  toAuthor,
+  toPlace,
+  toReaction,
+} from './discord-messages.ts'
 
 export type DiscordLibrary = typeof import('discord.js')
 export type GatewayMessage = APIMessage & { readonly guild_id?: string }
+type ChannelOfEvent = Pick<GatewayReaction, 'channel_id' | 'guild_id'>
 
 const PLACES_MAX = 1000
 /** A message that the door could not store is given again after this time, so often; then only the history has it. */
@@ -34,8 +43,13 @@ export function listenToGateway(client: Client, context: DiscordEventsContext, s
   const findPlace = createPlaces(client.rest, library)
   const receive = async (message: GatewayMessage) => {
     if (!isFromPerson(message)) return
-    const incoming = context.read(message, await findPlace(message))
+    const { author } = message
+    const incoming = context.read(message, await findPlace(message, author.global_name ?? author.username))
     if (incoming) await events.message({ ...incoming, isLive: true })
+  }
+  const react = async (reaction: GatewayReaction) => {
+    const read = toReaction(reaction)
+    if (read) await events.reacted?.({ ...read, place: await findPlace(reaction, read.author.name) })
   }
   let isBehind = false
   const giveUntilStored = async (message: GatewayMessage) => {
@@ -72,6 +86,11 @@ export function listenToGateway(client: Client, context: DiscordEventsContext, s
       events.reconnected()
     })
   })
+  client.ws.on(GatewayDispatchEvents.MessageReactionAdd, (reaction: GatewayReaction) => {
+    react(reaction).catch((cause: { status?: number }) =>
+      options.log.debug({ status: cause.status }, 'a reaction of Discord could not be handled'),
+    )
+  })
   client.ws.on(GatewayDispatchEvents.InteractionCreate, (interaction: APIInteraction) => {
     receiveInteraction(interaction, client.rest, context).catch((cause: { status?: number }) =>
       options.log.warn({ status: cause.status }, 'an interaction of Discord could not be handled'),
@@ -101,10 +120,9 @@ export function isGone(error: unknown): boolean {
 /** The place of a message. An event has no description of its channel, so that is asked once. */
 function createPlaces(rest: REST, { Routes }: DiscordLibrary) {
   const known = new Map<string, Place>()
-  return async ({ channel_id, guild_id, author }: GatewayMessage): Promise<Place> => {
-    if (guild_id === undefined) return toPlace({ id: channel_id, type: 1 }, author.global_name ?? author.username)
-    const place =
-      known.get(channel_id) ?? toPlace((await rest.get(Routes.channel(channel_id))) as RawChannel, author.username)
+  return async ({ channel_id, guild_id }: ChannelOfEvent, person: string): Promise<Place> => {
+    if (guild_id === undefined) return toPlace({ id: channel_id, type: 1 }, person)
+    const place = known.get(channel_id) ?? toPlace((await rest.get(Routes.channel(channel_id))) as RawChannel, person)
     if (known.size >= PLACES_MAX) known.clear()
     known.set(channel_id, place)
     return place

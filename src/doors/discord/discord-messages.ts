@@ -1,5 +1,5 @@
 /** Translates between the raw objects of Discord's API and the channel seam. */
-import type { APIMessage, APIUser } from 'discord.js'
+import type { APIMessage, APIUser, GatewayMessageReactionAddDispatchData } from 'discord.js'
 import type {
   Author,
   ChannelConnectOptions,
@@ -9,6 +9,7 @@ import type {
   Place,
   SoughtPost,
 } from '../chat/channel.ts'
+import { signOf } from '../chat/emoji.ts'
 import { type DiscordSelf, readableText, readForwarded, toFile, toQuoted } from './discord-quotes.ts'
 
 const BUTTONS_PER_ROW = 5
@@ -73,6 +74,15 @@ export function toIncomingMessage(message: APIMessage, place: Place, me: Discord
     ...(quoted && { quoted }),
     ...readForwarded(message, me),
   }
+}
+
+export type GatewayReaction = GatewayMessageReactionAddDispatchData
+
+/** Undefined for a reaction that means nothing to the door. In a direct chat the event has only the id of the person. */
+export function toReaction({ message_id: messageId, emoji, user_id: id, member }: GatewayReaction) {
+  const sign = signOf(emoji.name ?? '')
+  const author = member?.user ? toAuthor(member.user) : { id, name: '', isBot: false }
+  return sign && { messageId, author, emoji: sign }
 }
 
 /** The body of a new message. Mentions in it notify no one, and Discord drops a second copy with the same nonce. */

@@ -148,8 +148,9 @@ function createClient(
   isClosed: () => boolean,
 ): Client {
   const { Guilds, GuildMessages, DirectMessages, MessageContent } = GatewayIntentBits
+  const { GuildMessageReactions, DirectMessageReactions } = GatewayIntentBits
   return new DiscordClient({
-    intents: [Guilds, GuildMessages, DirectMessages, MessageContent],
+    intents: [Guilds, GuildMessages, DirectMessages, MessageContent, GuildMessageReactions, DirectMessageReactions],
     rest: restOptions(options),
     ws: {
       /**

@@ -176,6 +176,7 @@ function receive(line: Line, { wire, events }: ConnectedLine): void {
   if (line['type'] === 'result') wire.settle(line)
   if (line['type'] === 'command') void events.command({ ...line['command'], id, answer })
   if (line['type'] === 'press') void events.press({ ...line['press'], id, answer })
+  if (line['type'] === 'reacted') void events.reacted?.(line['reaction'])
   if (line['type'] !== 'message') return
   const message = line['message'] as IncomingMessage
   // A message that could not be stored is not confirmed: the program sends it again after the next greeting.

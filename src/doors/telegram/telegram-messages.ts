@@ -1,9 +1,12 @@
 /** Translates between the objects of Telegram's Bot API and the channel seam. */
-import type { CallbackQuery, Message, Update, User } from 'grammy/types'
-import type { Author, ChatPost, IncomingFile, IncomingMessage, Place } from '../chat/channel.ts'
+import type { CallbackQuery, Message, MessageReactionUpdated, Update, User } from 'grammy/types'
+import type { Author, ChatPost, IncomingFile, IncomingMessage, IncomingReaction, Place } from '../chat/channel.ts'
+import { STOP_SIGN, signOf } from '../chat/emoji.ts'
 import { fullName, nameOfChat, nameOfOrigin, toQuoted } from './telegram-quotes.ts'
 
 const BUTTON_LABEL_CHARS_MAX = 60
+/** The service has a fixed list of reactions, without a sign for "stop". */
+const STOP_EMOJI = '😴'
 
 export interface BotAccount {
   readonly id: number
@@ -119,6 +122,25 @@ export function toPress({ id, from, data, message }: CallbackQuery) {
   if (data === undefined || message === undefined) return undefined
   const place = toPlace('text' in message || 'from' in message ? message : { chat: message.chat })
   return { id, place, author: toAuthor(from), buttonId: data, messageId: String(message.message_id) }
+}
+
+/** The signs that a person added. An anonymous administrator has no account, so its reactions never count. */
+export function toReactions(update: MessageReactionUpdated): IncomingReaction[] {
+  const { chat, message_id, user, old_reaction, new_reaction } = update
+  if (user === undefined) return []
+  const emojis = (reactions: MessageReactionUpdated['new_reaction']) =>
+    reactions.flatMap((reaction) => (reaction.type === 'emoji' ? reaction.emoji : []))
+  const before = emojis(old_reaction)
+  return emojis(new_reaction)
+    .filter((emoji) => !before.includes(emoji))
+    .flatMap((emoji) => (emoji === STOP_EMOJI ? STOP_SIGN : (signOf(emoji) ?? [])))
+    .map((emoji) => ({
+      place: toPlace({ chat }),
+      messageId: String(message_id),
+      author: toAuthor(user),
+      emoji,
+      isInAnyThread: true,
+    }))
 }
 
 /** What a text and a file have in common. */

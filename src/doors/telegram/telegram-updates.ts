@@ -10,7 +10,7 @@ import { sleep } from '../../wait.ts'
 import type { ChannelEvents, ChannelOptions } from '../chat/channel.ts'
 import { abortSignal } from './telegram-api.ts'
 import { pollProblem, refusalOf, telegramOutcome, tokenRefused } from './telegram-errors.ts'
-import { type BotAccount, toIncomingMessage, toPress } from './telegram-messages.ts'
+import { type BotAccount, toIncomingMessage, toPress, toReactions } from './telegram-messages.ts'
 
 const POLL_S = 25
 /** Of one poll. */
@@ -28,7 +28,7 @@ interface PollContext {
 
 export async function keepPolling(api: Api, context: PollContext, signal: AbortSignal): Promise<void> {
   const { events, options } = context
-  const allowed_updates = ['message', 'callback_query'] as const
+  const allowed_updates = ['message', 'callback_query', 'message_reaction'] as const
   let offset = 0
   /** The service may have kept updates for a bot that was away. */
   let isBehind = true
@@ -75,7 +75,8 @@ function readUpdate(update: Update, me: BotAccount) {
     const press = update.callback_query && toPress(update.callback_query)
     const { chat, migrate_to_chat_id } = update.message ?? {}
     const moved = chat && migrate_to_chat_id && { from: String(chat.id), to: String(migrate_to_chat_id) }
-    return { press, moved, message: toIncomingMessage(update, me) }
+    const reactions = update.message_reaction && toReactions(update.message_reaction)
+    return { press, moved, reactions, message: toIncomingMessage(update, me) }
   } catch {
     return {}
   }
@@ -86,7 +87,7 @@ async function receive(
   api: Api,
   { events, options, me }: PollContext,
 ): Promise<void> {
-  const { press, moved, message } = readUpdate(update, me)
+  const { press, moved, message, reactions = [] } = readUpdate(update, me)
   try {
     if (moved) await events.moved?.(moved.from, moved.to)
     if (message) await events.message({ ...message, isLive })
@@ -94,6 +95,7 @@ async function receive(
     throw new UpdateNotStored('the update could not be stored', { cause: error })
   }
   if (press) void answerPress(press, api, { events, options })
+  for (const reaction of reactions) void events.reacted?.(reaction)
 }
 
 /** Not awaited: the answer to a button edits a message, and later updates of other chats must not wait for that. */

@@ -85,6 +85,7 @@ export function channelPeopleTests(under: ChannelUnderTest): void {
     const { path: bin } = createFakeProgram('claude')
     const workspace = { runtime: 'claude-code', runtime_config: { bin } }
     const chat = await open(t, { workspace, env: CLAUDE_LOGGED_IN })
+    await chat.makeOwner(ADA)
     const place = chat.service.newPlace('direct')
     const id = chat.service.say({ place, author: ADA, text: '!ask rm -rf build' })
     const prompt = () => chat.service.written(place).find(({ text }) => text.includes('rm -rf build'))
@@ -96,8 +97,7 @@ export function channelPeopleTests(under: ChannelUnderTest): void {
     assert.equal(chat.service.reaction(place, id), 'waiting')
     const press = (author: typeof ADA, label: string) =>
       chat.service.press({ place, messageId: prompt()?.id ?? '', label, author })
-    assert.match(await press(ADA, 'Allow once'), /Only an owner/)
-    await chat.makeOwner(ADA)
+    assert.match(await press(EVE, 'Allow once'), /Only an owner/)
     assert.match(await press(ADA, 'Allow once'), /Allowed once/)
     await waitUntil(
       () => chat.texts(place).some((text) => /^ran .*rm -rf build/.test(text)),
@@ -111,6 +111,7 @@ export function channelPeopleTests(under: ChannelUnderTest): void {
     const { path: bin } = createFakeProgram('claude')
     const workspace = { runtime: 'claude-code', runtime_config: { bin } }
     const chat = await open(t, { workspace, env: CLAUDE_LOGGED_IN })
+    await chat.makeOwner(ADA)
     const place = chat.service.newPlace('direct')
     chat.service.say({ place, author: ADA, text: '!ask rm -rf \u202etxt.a' })
     const prompt = () => chat.service.written(place).find(({ text }) => text.includes('rm -rf'))
@@ -126,6 +127,7 @@ export function channelPeopleTests(under: ChannelUnderTest): void {
     const { path: bin } = createFakeProgram('claude')
     const workspace = { runtime: 'claude-code', runtime_config: { bin } }
     const chat = await open(t, { workspace, env: CLAUDE_LOGGED_IN })
+    await chat.makeOwner(ADA)
     const place = chat.service.newPlace('direct')
     chat.service.failNextSend('lost_answer')
     chat.service.say({ place, author: ADA, text: '!ask make one' })
@@ -185,6 +187,7 @@ export function channelPeopleTests(under: ChannelUnderTest): void {
     const { pending, next } = (await chat.platform.request('GET', '/pending')).body
     assert.equal(pending.length, 1)
     assert.notEqual(next, undefined)
+    await chat.makeOwner(ADA)
     const place = chat.service.newPlace('direct')
     chat.service.say({ place, author: ADA, text: '!ask make test' })
     const prompt = () => chat.service.written(place).find(({ text }) => text.includes('make test'))
@@ -226,11 +229,12 @@ export function channelPeopleTests(under: ChannelUnderTest): void {
     const { path: bin } = createFakeProgram('claude')
     const workspace = { runtime: 'claude-code', runtime_config: { bin } }
     const chat = await open(t, { workspace, env: CLAUDE_LOGGED_IN })
+    await chat.makeOwner(ADA)
     const place = chat.service.newPlace('direct')
     chat.service.say({ place, author: ADA, text: '!ask rm -rf build' })
     const prompt = () => chat.service.written(place).find(({ text }) => text.startsWith('May the agent'))
     await waitUntil(() => (prompt()?.buttons.length ?? 0) > 0, 'the buttons')
-    const press = { place, messageId: prompt()?.id ?? '', label: 'Deny', author: ADA }
+    const press = { place, messageId: prompt()?.id ?? '', label: 'Deny', author: EVE }
     assert.match(await chat.service.press(press), /Only an owner/)
     // Each message is stored when it arrives, so before this answer the id of the message with the buttons was stored too.
     chat.service.say({ place, author: ADA, text: '/where' })

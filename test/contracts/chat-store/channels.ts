@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { chatPrincipal, createChannels } from '../../../src/doors/chat/store/channels.ts'
 import { createChatLog } from '../../../src/doors/chat/store/chat-log.ts'
 import { createPairings } from '../../../src/doors/chat/store/pairings.ts'
+import { createPromptLog } from '../../../src/doors/chat/store/prompt-log.ts'
 import { readPairings } from '../../../src/views/channels.ts'
 import { hasCode } from '../inbox/harness.ts'
 import type { ChatStoreUnderTest } from './under-test.ts'
@@ -170,7 +171,14 @@ export function channelTests(opened: ChatStoreUnderTest): void {
       await pairings.hold({ channel, person: 'ada' }, { place: 'p', id: '1', message: '{}' })
       await log.place({ channel, place: 'p' }, '{}')
       await log.record({ channel, place: 'p', id: '1', messageId: '1', person: 'ada', taskId: channel })
-      await log.addPrompt({ channel, place: 'p', id: channel, taskId: channel, askId: channel, text: 'may it?' })
+      await createPromptLog(store).add({
+        channel,
+        place: 'p',
+        id: channel,
+        taskId: channel,
+        askId: channel,
+        text: 'may it?',
+      })
     }
     await channels.remove(gone)
     const left = async (channel: string) => [
@@ -178,7 +186,7 @@ export function channelTests(opened: ChatStoreUnderTest): void {
       (await pairings.find({ channel, person: 'ada' }))?.person,
       (await readPairings(opened.store)).pairings.find((one) => one.channel === channel)?.held,
       (await log.open(channel)).length,
-      (await log.prompt(channel))?.id,
+      (await createPromptLog(store).find(channel))?.id,
     ]
     assert.deepEqual(await left(gone), [0, undefined, undefined, 0, undefined])
     assert.deepEqual(await left(kept), [1, 'ada', 1, 1, kept])

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createChannels } from '../../../src/doors/chat/store/channels.ts'
 import { createChatLog } from '../../../src/doors/chat/store/chat-log.ts'
+import { createPromptLog } from '../../../src/doors/chat/store/prompt-log.ts'
 import type { ChatStoreUnderTest } from './under-test.ts'
 
 const DAY_MS = 24 * 3600_000
@@ -30,7 +31,7 @@ export function chatLogTests(opened: ChatStoreUnderTest): void {
   test('GW-13 a message that arrives is kept, in order, until it is recorded; a copy of it is not new', async () => {
     const arrival = (channel: string, id: string) => ({
       ...{ channel, place: 'p', id, messageId: id, person: 'ada' },
-      ...{ description: '{}', message: JSON.stringify(`${channel} ${id}`) },
+      ...{ description: '{}', isDirect: false, message: JSON.stringify(`${channel} ${id}`) },
     })
     for (const id of ['b', 'a']) assert.equal(await log().arrive(arrival('arrivals', id)), true)
     assert.equal(await log().arrive(arrival('arrivals beside', 'b')), true)
@@ -110,50 +111,28 @@ export function chatLogTests(opened: ChatStoreUnderTest): void {
     await opened.sql(`delete from chat_messages where channel = 'many'`)
   })
 
-  test('GW-10 the places of owners: approved owners of this channel, in the places where they wrote, the latest first', async () => {
-    for (const place of ['p', 'q']) await log().place({ channel: 'owners', place }, place)
-    const people = [
-      ['ada', 'approved', 'owner'],
-      ['bob', 'approved', 'owner'],
-      ['user', 'approved', 'user'],
-      ['no', 'denied', 'owner'],
-    ]
-    for (const [person = '', state = '', role = ''] of people)
-      await opened.sql(
-        `insert into pairings (channel, person, name, code, state, role, created_at) values ('owners', $1, '', $2, $3, $4, 0)`,
-        ...[person, `OWNERS ${person}`, state, role],
-      )
-    const writes = [
-      ['p', 'bob'],
-      ['p', 'ada'],
-      ['q', 'ada'],
-      ['p', 'user'],
-      ['p', 'no'],
-      ['p', 'bob'],
-    ]
-    for (const [index, [place = '', person = '']] of writes.entries()) {
-      await log().record({ channel: 'owners', place, id: `${index}`, messageId: 'x', person })
-      await opened.sql(
-        `update chat_messages set received_at = $1 where channel = 'owners' and id = $2`,
-        index,
-        `${index}`,
-      )
-    }
-    const found = (await log().placesOfOwners('owners')).map(({ person, place }) => `${person} ${place}`)
-    assert.deepEqual(found, ['bob p', 'ada q', 'ada p'])
-  })
-
   test('GW-10 closed messages and prompts are forgotten after seven days, not earlier; open messages are kept', async () => {
     const closed = { channel: 'week', place: 'p', id: 'closed', messageId: 'x', person: 'ada' }
     const open = { ...closed, id: 'open', taskId: 't' }
     for (const message of [closed, open]) await log().record(message)
-    await log().addPrompt({ id: 'week', channel: 'week', place: 'p', taskId: 't', askId: 'week', text: 'may it?' })
+    await createPromptLog(opened.store).add({
+      id: 'week',
+      channel: 'week',
+      place: 'p',
+      taskId: 't',
+      askId: 'week',
+      text: 'may it?',
+    })
     const older = async (ms: number) => {
       await opened.sql(`update chat_messages set received_at = received_at - $1 where channel = 'week'`, ms)
       await opened.sql(`update chat_prompts set created_at = created_at - $1 where channel = 'week'`, ms)
       await log().prune()
     }
-    const known = async () => [await log().handled(closed), await log().handled(open), (await log().prompt('week'))?.id]
+    const known = async () => [
+      await log().handled(closed),
+      await log().handled(open),
+      (await createPromptLog(opened.store).find('week'))?.id,
+    ]
     await older(7 * DAY_MS - 60_000)
     assert.deepEqual(await known(), [true, true, 'week'])
     await older(60_001)

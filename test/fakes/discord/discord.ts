@@ -138,6 +138,10 @@ export async function startDiscord(): Promise<FakeDiscord> {
       const custom_id = buttons.find((button) => button.label === label)?.custom_id ?? 'gone'
       return interact({ type: 3, data: { custom_id, component_type: 2 }, message }, place.id, author)
     },
+    react({ place, messageId, emoji, author }) {
+      const guildId = world.channels.get(place.id)?.guild_id
+      gateway.dispatch('MESSAGE_REACTION_ADD', reactionEvent({ guildId, place, messageId, emoji, author }))
+    },
     command: ({ place, author, name, argument }) =>
       interact(
         {
@@ -177,6 +181,8 @@ export async function startDiscord(): Promise<FakeDiscord> {
   }
 }
 
+type NewReaction = Parameters<ChatService['react']>[0] & { readonly guildId: string | undefined }
+
 const FAULTS = {
   rate_limited: { retryAfterMs: 100 },
   server_error: { status: 502 },
@@ -198,6 +204,19 @@ function add(world: DiscordWorld, said: Said): DiscordMessage {
     isForwarded: forwardedFrom !== undefined,
     pings: false,
   })
+}
+
+/** In a direct chat the service names the person by the id only. A reaction may have a tone of the skin. */
+function reactionEvent({ guildId, place, messageId, emoji, author }: NewReaction) {
+  return {
+    user_id: author.id,
+    channel_id: place.id,
+    message_id: messageId,
+    emoji: { id: null, name: emoji === '👍' ? '👍🏽' : emoji },
+    type: 0,
+    burst: false,
+    ...(guildId !== undefined && { guild_id: guildId, member: { user: toUser(author), roles: [] } }),
+  }
 }
 
 function toUser({ id, name, isBot }: Author): DiscordUser {

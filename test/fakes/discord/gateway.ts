@@ -6,7 +6,13 @@ import type { Server } from 'node:http'
 import { type RawData, type WebSocket, WebSocketServer } from 'ws'
 import type { DiscordWorld } from './world.ts'
 
-const INTENT = { guildMessages: 1 << 9, directMessages: 1 << 12, content: 1 << 15 }
+const INTENT = {
+  guildMessages: 1 << 9,
+  guildReactions: 1 << 10,
+  directMessages: 1 << 12,
+  directReactions: 1 << 13,
+  content: 1 << 15,
+}
 /** Short, so that tests see heartbeats; a bot that misses one is closed. */
 const HEARTBEAT_MS = 5000
 
@@ -125,6 +131,10 @@ function visibleData(
   data: object,
   { world, intents }: { world: DiscordWorld; intents: number },
 ): object | undefined {
+  if (type === 'MESSAGE_REACTION_ADD') {
+    const needed = 'guild_id' in data ? INTENT.guildReactions : INTENT.directReactions
+    return (intents & needed) === 0 ? undefined : data
+  }
   if (!/^MESSAGE_(CREATE|UPDATE|DELETE)$/.test(type)) return data
   const message = data as { guild_id?: string; mentions: readonly { id: string }[]; author: { id: string } }
   const isDirect = message.guild_id === undefined

@@ -110,11 +110,22 @@ export class TelegramWorld {
   readonly typings: string[] = []
   readonly queries = new Map<string, (text: string) => void>()
   commands: readonly { readonly command: string }[] = []
+  /** Only an administrator of a group hears of its reactions. */
+  isAdministrator = true
   #number = 1000
 
   next(): number {
     this.#number += 1
     return this.#number
+  }
+
+  /** The event of a person's reaction, without the thread of its message; undefined where the bot does not hear of it. */
+  reactionOf({ chatId, messageId, user }: { chatId: number; messageId: number; user: TelegramUser }, emoji: string) {
+    if (!REACTIONS.has(emoji)) throw new Error(`Telegram has no reaction ${emoji}`)
+    const chat = this.chats.get(chatId)
+    if (chat?.type !== 'private' && !this.isAdministrator) return undefined
+    const new_reaction = [{ type: 'emoji', emoji }]
+    return { chat, message_id: messageId, user, date: Math.floor(Date.now() / 1000), old_reaction: [], new_reaction }
   }
 
   /** Runs a method; throws `BotApiError`. */

@@ -19,6 +19,7 @@ import {
   type TelegramUser,
   TelegramWorld,
 } from './bot-api.ts'
+import { createUpdates, send, sendError } from './updates.ts'
 
 const STATES: Readonly<Record<string, string>> = {
   '👀': 'seen',
@@ -28,9 +29,6 @@ const STATES: Readonly<Record<string, string>> = {
   '👎': 'failed',
 }
 const ADA: Author = { id: '222', name: 'ada', isBot: false }
-const UPDATES_PER_CALL = 100
-/** A bot that polls is connected; between two polls it may take this long. */
-const POLL_GAP_MS = 2000
 
 /**
  * `lost_answer`: the call succeeds, and the connection ends without an answer. `no_answer`: it succeeds, and the connection
@@ -131,6 +129,14 @@ export async function startTelegram(): Promise<FakeTelegram> {
         polls.add({ callback_query: { id, from: toUser(author), message, chat_instance: '1', data } })
       })
     },
+    react({ place, messageId, emoji, author }) {
+      const shown = emoji === '🛑' ? STOP_REACTION : emoji
+      const update = world.reactionOf(
+        { chatId: chatId(place), messageId: Number(messageId), user: toUser(author) },
+        shown,
+      )
+      if (update && polls.allowed.includes('message_reaction')) polls.add({ message_reaction: update })
+    },
     async command({ place, author, name, argument }) {
       const id = say({ place, author, text: `/${name}@${world.bot.username}${argument ? ` ${argument}` : ''}` })
       // The answer of an agent may come in between, so the answer to the command is the one that replies to it.
@@ -183,6 +189,9 @@ export async function startTelegram(): Promise<FakeTelegram> {
   }
 }
 
+/** What the channel takes for 🛑, which the service does not have. */
+const STOP_REACTION = '😴'
+
 const FAULTS = {
   rate_limited: { retryAfterS: 1 },
   server_error: 'html_502',
@@ -213,57 +222,6 @@ function limitOf(
   return ofChat.isOver ? ofChat.resetMs : 0
 }
 
-/** The queue of updates and the one call that waits for them. */
-function createUpdates() {
-  const pending: { update_id: number }[] = []
-  let waiting: ServerResponse | undefined
-  let polledMs = 0
-  let number = 5000
-  const flush = () => {
-    if (waiting === undefined || pending.length === 0) return
-    send(waiting, 200, { ok: true, result: pending.slice(0, UPDATES_PER_CALL) })
-    waiting = undefined
-  }
-  const conflict = () => {
-    if (waiting === undefined) return
-    const words = 'Conflict: terminated by other getUpdates request; make sure that only one bot instance is running'
-    sendError(waiting, new BotApiError(409, words))
-    waiting = undefined
-  }
-  return {
-    pending,
-    conflict,
-    isPolled: () => waiting !== undefined || Date.now() - polledMs < POLL_GAP_MS,
-    add(update: object, twice = false) {
-      const added = { update_id: ++number, ...update }
-      pending.push(added, ...(twice ? [added] : []))
-      flush()
-    },
-    poll({ offset = 0, timeout = 0, allowed_updates: allowed = [] }: Parameters, response: ServerResponse) {
-      conflict()
-      const left = pending.filter(
-        ({ update_id, ...update }) =>
-          update_id >= offset && Object.keys(update).every((kind) => allowed.includes(kind)),
-      )
-      pending.splice(0, pending.length, ...left)
-      polledMs = Date.now()
-      waiting = response
-      const timer = setTimeout(() => {
-        if (waiting !== response) return
-        waiting = undefined
-        send(response, 200, { ok: true, result: [] })
-      }, timeout * 1000)
-      timer.unref()
-      response.on('close', () => {
-        clearTimeout(timer)
-        if (waiting === response) waiting = undefined
-        if (!response.writableFinished) polledMs = 0
-      })
-      flush()
-    },
-  }
-}
-
 async function readParameters(
   request: IncomingMessage,
 ): Promise<{ parameters: Parameters; files: Map<string, TelegramFile> }> {
@@ -289,14 +247,6 @@ function toError(fault: Exclude<TelegramFault, string>): BotApiError {
   if ('status' in fault) return new BotApiError(fault.status, fault.description)
   const { retryAfterS } = fault
   return new BotApiError(429, `Too Many Requests: retry after ${retryAfterS}`, { retry_after: retryAfterS })
-}
-
-function send(response: ServerResponse, status: number, body: object): void {
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-}
-
-function sendError(response: ServerResponse, { code, message, parameters }: BotApiError): void {
-  send(response, code, { ok: false, error_code: code, description: message, ...(parameters && { parameters }) })
 }
 
 function sendFile(response: ServerResponse, file: TelegramFile | undefined): void {

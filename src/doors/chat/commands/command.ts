@@ -3,6 +3,7 @@ import type { Action } from '../../../api/who-may.ts'
 import type { Standing } from '../access.ts'
 import type { Author, Place } from '../channel.ts'
 import type { SessionContext } from '../chat-context.ts'
+import type { Prompts } from '../prompts/prompts.ts'
 import type { TaskFollower } from '../send/follow.ts'
 
 export interface BotCommand {
@@ -18,9 +19,10 @@ export interface BotCommand {
   run(input: CommandInput, context: BotCommandContext): Promise<string>
 }
 
-/** `follower`: shows how a task goes that a command began. */
+/** `follower`: shows how a task goes that a command began. `prompts`: what waits for an answer. */
 export interface BotCommandContext extends SessionContext {
   readonly follower: Pick<TaskFollower, 'follow'>
+  readonly prompts: Pick<Prompts, 'inPlace' | 'answer'>
 }
 
 export interface CommandInput {

@@ -5,6 +5,7 @@ import { chatRoleOf, mayInChat } from '../access.ts'
 import type { Channel, ChannelConnectOptions } from '../channel.ts'
 import { sayTo } from './agent.ts'
 import { AGENT_COMMANDS } from './agent-commands.ts'
+import { ANSWER_COMMANDS } from './answer-commands.ts'
 import type { BotCommand, BotCommandContext, GivenCommand } from './command.ts'
 import { CONVERSATION_COMMANDS } from './conversation-commands.ts'
 import { helpCommands } from './help-commands.ts'
@@ -14,6 +15,7 @@ import { homeCommand } from './home-command.ts'
 export const CHAT_COMMANDS: readonly BotCommand[] = [
   ...CONVERSATION_COMMANDS,
   homeCommand,
+  ...ANSWER_COMMANDS,
   ...AGENT_COMMANDS,
   ...helpCommands(() => CHAT_COMMANDS),
 ]

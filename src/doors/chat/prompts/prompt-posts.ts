@@ -3,9 +3,11 @@
  * is posted once, also when two tasks or two starts need it; one that is over is not posted any more.
  */
 import { ulid } from '../../../ids.ts'
+import type { Delivery } from '../../../inbox/delivery.ts'
 import type { ChatButton } from '../channel.ts'
 import { firstText, promptDoor, type SessionContext } from '../chat-context.ts'
-import type { HandledMessage, Prompt } from '../store/chat-log.ts'
+import type { HandledMessage } from '../store/chat-log.ts'
+import type { Prompt } from '../store/prompt-log.ts'
 
 export interface PromptPosts {
   post(prompt: Omit<Prompt, 'id' | 'messageId' | 'channel'>, options: PromptPostOptions): Promise<void>
@@ -39,11 +41,25 @@ export interface StoredPrompt {
   readonly isQuestion?: boolean
 }
 
+/** Prevents buttons that nothing removes: a prompt may be answered elsewhere while its message is on the way. */
+export async function promptArrived(
+  { id, channel: place, body: { parts = [], prompt } }: Delivery,
+  messageId: string,
+  { channel, inPlace, promptLog, signal }: SessionContext,
+): Promise<void> {
+  const { isQuestion } = prompt as StoredPrompt
+  if ((await promptLog.setMessage(id, messageId)) || isQuestion) return
+  const text = firstText(channel, `${parts[0]?.text ?? ''}\n\n${OVER_MEANWHILE}`) ?? OVER_MEANWHILE
+  void inPlace(place, 'prompt', () => channel.edit({ place, messageId, text }, signal)).catch(() => undefined)
+}
+
+const OVER_MEANWHILE = 'This is over: it was answered elsewhere.'
+
 export function createPromptPosts(context: SessionContext): PromptPosts {
-  const { chatLog, channel, deliveries, inPlace, signal, stored } = context
+  const { promptLog, channel, deliveries, inPlace, signal, stored } = context
   return {
     async post(draft, { buttonsOf, replyTo, file }) {
-      const prompt = await chatLog.addPrompt({ ...draft, id: ulid(), channel: stored.name })
+      const prompt = await promptLog.add({ ...draft, id: ulid(), channel: stored.name })
       if (prompt.messageId !== undefined) return
       const { id, place, taskId, text } = prompt
       const body: StoredPrompt = { buttons: buttonsOf(id), replyTo, file }
@@ -51,7 +67,7 @@ export function createPromptPosts(context: SessionContext): PromptPosts {
         id,
         door: promptDoor(stored.name),
         channel: place,
-        taskId,
+        ...(taskId === '' ? { workspaceId: stored.workspaceId ?? '', purpose: 'notice' } : { taskId }),
         body: { state: 'TASK_STATE_AUTH_REQUIRED', parts: [{ text }], prompt: body },
       })
     },
@@ -62,7 +78,7 @@ export function createPromptPosts(context: SessionContext): PromptPosts {
     },
     async close({ id, place, messageId, text }, sentence) {
       // An answer and the end of the wait close a prompt at the same time: the first one says how it ended.
-      if (!(await chatLog.removePrompt(id))) return
+      if (!(await promptLog.remove(id))) return
       await deliveries.withdraw(id)
       if (messageId === undefined) return
       const rendered = firstText(channel, `${text}\n\n${sentence}`) ?? sentence

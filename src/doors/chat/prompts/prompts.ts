@@ -1,18 +1,29 @@
 /**
- * Decisions as buttons: permissions, and budgets that are spent. A prompt is bound to one ask, and a permission is bound to
- * exactly one use of a tool; only owners may press, and an answer counts once. Invariant: a button of an ask that is over
- * changes nothing and says so. What a press says is text from outside: only the stored prompt tells what it is about.
+ * Decisions in a chat: permissions, budgets that are spent, people who want to be let in. A prompt is bound to one ask and
+ * is shown where an owner can answer it. Invariant: a prompt of an ask that is over changes nothing and says so.
  */
 import { toMoleculeError } from '../../../errors.ts'
-import { printable, printableName } from '../../../printable.ts'
-import { type PendingAskAnswer, readPendingAsks } from '../../../views/needs/pending-asks.ts'
+import { readTaskWork } from '../../../views/task-work.ts'
+import { createWakeUp, type WakeUp } from '../../../wait.ts'
 import { judgePerson, mayInChat } from '../access.ts'
-import type { ButtonPress, ChatButton, Place } from '../channel.ts'
-import { answeringWorkspace, type SessionContext } from '../chat-context.ts'
-import { chatPrincipal } from '../store/channels.ts'
-import type { HandledMessage, Prompt } from '../store/chat-log.ts'
-import { BUDGET_CHOICES, createBudgetPrompts } from './budget-prompts.ts'
-import { createPromptPosts, NOT_SHOWN, type PromptPosts } from './prompt-posts.ts'
+import type { Author, ButtonPress, Place } from '../channel.ts'
+import type { SessionContext } from '../chat-context.ts'
+import type { HandledMessage } from '../store/chat-log.ts'
+import type { Prompt } from '../store/prompt-log.ts'
+import {
+  type AnswerResult,
+  actionOf,
+  answerPrompt,
+  choiceNamed,
+  choiceOf,
+  type PlainAnswer,
+  type PromptAnswer,
+} from './answer-prompt.ts'
+import { createBudgetPrompts } from './budget-prompts.ts'
+import { createOwnerWatch } from './owner-watch.ts'
+import { createPairingPrompts } from './pairing-prompts.ts'
+import { createPermissionPrompts } from './permission-prompts.ts'
+import { createPromptPosts } from './prompt-posts.ts'
 
 export interface Prompts {
   /** Shows the open permission asks of the message's task, each once, and closes the prompts of its other asks. */
@@ -26,176 +37,109 @@ export interface Prompts {
   /** A budget may have been answered elsewhere: its prompts are over. */
   closeBudgets(): Promise<void>
   press(press: ButtonPress): Promise<void>
+  /** The prompts of a message of the bot, in whatever place. */
+  ofMessage(messageId: string): Promise<readonly Prompt[]>
+  /** The prompts of the place that have buttons. One without the id of its message may not be shown yet. */
+  inPlace(place: Place): Promise<readonly Prompt[]>
+  answer(prompt: Prompt, answer: PlainAnswer, by: Pick<PromptAnswer, 'place' | 'author'>): Promise<AnswerResult>
+  /** True when the person may answer the prompt. */
+  mayAnswer(prompt: Prompt, author: Author): Promise<boolean>
+  /** An owner is in this place: the owner gets what is open. */
+  ownerIn(place: Place, owner: Author): Promise<void>
+  /** A person waits to be let in, or a pairing was decided. */
+  look(): void
+  /** Keeps the prompts current until the session ends. Never rejects. */
+  keepCurrent(): Promise<void>
 }
 
-const PERMISSION_CHOICES = ['once', 'always', 'deny'] as const
-const CHOICES = [...PERMISSION_CHOICES, ...BUDGET_CHOICES] as const
-type Choice = (typeof CHOICES)[number]
-
-/** A longer text comes as a file with the same buttons. */
-const SUBJECT_CHARACTERS_MAX = 1200
-const SUBJECT_FILE = 'request.txt'
-const OVER = 'This is over: it was answered elsewhere, or denied because no answer came in time.'
+/** What another process of this store decided is noticed within this time. */
+const LOOK_MS = 5000
 
 export function createPrompts(context: SessionContext): Prompts {
-  const { store, chatLog } = context
+  const { store, chatLog, promptLog, stored } = context
   const posts = createPromptPosts(context)
   const budgetPrompts = createBudgetPrompts(context, posts)
-  /** Prompts whose button was pressed: the turn goes on before they are closed, and that is no timeout. */
+  const pairingPrompts = createPairingPrompts(context, posts)
+  const owners = createOwnerWatch(context)
+  const wakeUp = createWakeUp()
+  /** Asks that are being answered here: the turn goes on before their prompts are closed, and that is no timeout. */
   const answering = new Set<string>()
-  const closeBudgets = () => budgetPrompts.closeAnswered((id) => answering.has(id))
-  const expire = async (taskId: string, openAskIds: readonly string[]) => {
-    for (const prompt of await chatLog.promptsOf(taskId)) {
-      if (!answering.has(prompt.id) && !openAskIds.includes(prompt.askId)) await posts.close(prompt, OVER)
+  const isAnswering = ({ askId }: Prompt) => answering.has(askId)
+  const permissions = createPermissionPrompts(context, posts, answering)
+  const closeBudgets = async () => budgetPrompts.closeAnswered(await promptLog.ofChannel(stored.name), isAnswering)
+  /** Who may answer has changed: what is open is shown where the owners are now. */
+  const askAgain = async (open: readonly Prompt[]) => {
+    for (const taskId of new Set(open.map((prompt) => prompt.taskId))) {
+      const message = (await chatLog.ofTask(taskId)).findLast(({ channel }) => channel === stored.name)
+      const work = await readTaskWork(store, taskId)
+      if (message === undefined || work === undefined) continue
+      await permissions.ask(message, work.workspaceId)
+      await budgetPrompts.offer(message)
+    }
+  }
+  const update = async () => {
+    const open = await promptLog.ofChannel(stored.name)
+    await budgetPrompts.closeAnswered(open, isAnswering)
+    await pairingPrompts.update(open, isAnswering)
+    await owners.whenChanged(() => askAgain(open.filter(({ pairing }) => pairing === undefined)))
+  }
+  const answer = async (given: PromptAnswer) => {
+    const { askId } = given.prompt
+    answering.add(askId)
+    try {
+      return await answerPrompt(given, context, posts)
+    } finally {
+      answering.delete(askId)
+      // The prompts of a budget in other places may be over now.
+      wakeUp.wake()
     }
   }
   return {
-    async ask(message, workspaceId) {
-      const asks = await openAsksOf(store, workspaceId, message.taskId)
-      if (message.taskId !== undefined)
-        await expire(
-          message.taskId,
-          asks.map(({ id }) => id),
-        )
-      for (const ask of asks) {
-        const subject = printable(ask.subject)
-        const asked = `May the agent use **${printableName(ask.tool)}** for exactly`
-        const file = isShownWhole(subject) ? undefined : { name: SUBJECT_FILE, text: subject }
-        const text = file ? `${asked} what is in ${SUBJECT_FILE}?` : `${asked} this?\n\n\`\`\`\n${subject}\n\`\`\``
-        const offered = permissionChoices(ask)
-        const buttonsOf = (promptId: string) => permissionButtons(promptId, offered)
-        const { place, messageId: replyTo } = message
-        await posts.post({ place, taskId: ask.task_id, askId: ask.id, text }, { buttonsOf, replyTo, file })
-      }
-    },
+    ask: permissions.ask,
     question: (message, text) => posts.question(message, text),
-    expire: (taskId) => expire(taskId, []),
+    expire: permissions.expire,
     tellBudget: (message, reason) => budgetPrompts.tell(message, reason),
     closeBudgets,
     async press(press) {
-      const [id = ''] = press.buttonId.split('.')
-      answering.add(id)
-      try {
-        await answer(press, context, posts)
-      } finally {
-        answering.delete(id)
-      }
-      await closeBudgets()
+      const [id = '', name = ''] = press.buttonId.split('.')
+      const [found, choice] = [await promptLog.find(id), choiceNamed(name)]
+      if (found === undefined || choice === undefined || !isWhereItWasPosted(found, press, context))
+        return await press.answer('This request is over.')
+      // A crash may have lost the answer to the send, and with it the id of the message.
+      const prompt = { ...found, messageId: press.messageId }
+      const { text } = await answer({ prompt, choice, place: press.place, author: press.author })
+      await press.answer(text)
     },
+    ofMessage: (messageId) => promptLog.ofMessage(stored.name, messageId),
+    inPlace: (place) => promptLog.inPlace({ channel: stored.name, place: place.id }),
+    answer: (prompt, given, by) => answer({ prompt, choice: choiceOf(prompt, given), ...by }),
+    mayAnswer: async (prompt, author) => mayInChat(await judgePerson(context, author), actionOf(prompt)),
+    async ownerIn(place, owner) {
+      if (await owners.seen(place, owner)) wakeUp.wake()
+    },
+    look: wakeUp.wake,
+    keepCurrent: () => keepUpdating(update, wakeUp, context),
   }
 }
 
-/** A page ends at a number of bytes: a few tools with a long text fill one. */
-async function openAsksOf(
-  store: SessionContext['store'],
-  workspaceId: string,
-  taskId: string | undefined,
-): Promise<PendingAskAnswer[]> {
-  const asks: PendingAskAnswer[] = []
-  for (let after: string | undefined; ; ) {
-    const { pending, next } = await readPendingAsks(store, { workspaceId, after })
-    asks.push(...pending.filter((ask) => ask.task_id === taskId))
-    if (next === undefined) return asks
-    after = next
+async function keepUpdating(
+  update: () => Promise<void>,
+  wakeUp: WakeUp,
+  { clock, signal, log, stored }: SessionContext,
+): Promise<void> {
+  while (!signal.aborted) {
+    await update().catch((error) =>
+      log.warn({ err: toMoleculeError(error), channel: stored.name }, 'the prompts of a channel could not be updated'),
+    )
+    await wakeUp.wait(signal, (callback) => clock.after(LOOK_MS, callback))
   }
 }
-
-/** Services know no longer fence than three backticks, so a text with three of them would be shown without them. */
-const isShownWhole = (subject: string): boolean => subject.length <= SUBJECT_CHARACTERS_MAX && !subject.includes('```')
-
-function permissionChoices(ask: PendingAskAnswer): readonly Choice[] {
-  return ask.would_cover === undefined ? ['once', 'deny'] : PERMISSION_CHOICES
-}
-
-const PERMISSION_BUTTONS = {
-  once: { label: 'Allow once', style: 'good' },
-  always: { label: 'Always', style: 'plain' },
-  deny: { label: 'Deny', style: 'bad' },
-} as const
-
-const permissionButtons = (id: string, offered: readonly Choice[]): ChatButton[] =>
-  PERMISSION_CHOICES.filter((choice) => offered.includes(choice)).map((choice) => ({
-    id: `${id}.${choice}`,
-    ...PERMISSION_BUTTONS[choice],
-  }))
-
-async function answer(press: ButtonPress, context: SessionContext, posts: PromptPosts): Promise<void> {
-  const [id = '', name = ''] = press.buttonId.split('.')
-  const choice = CHOICES.find((known) => known === name)
-  const found = await context.chatLog.prompt(id)
-  if (found === undefined || choice === undefined || !isWhereItWasPosted(found, press, context))
-    return await press.answer('This request is over.')
-  // A crash may have lost the answer to the send, and with it the id of the message.
-  const prompt = { ...found, messageId: press.messageId }
-  if (!mayInChat(await judgePerson(context, press.author), 'pending.answer'))
-    return await press.answer('Only an owner of this bot may answer that.')
-  if (!(await isOfAgentHere(prompt, press.place, context))) return await press.answer(OTHER_AGENT)
-  try {
-    const offered: readonly Choice[] = await offersOf(prompt, press.place, context)
-    if (!offered.includes(choice)) return await press.answer('This request does not offer that answer.')
-    const done = await decide(prompt, { choice, press }, context)
-    await posts.close(prompt, `${done} by ${press.author.name}.`)
-    await press.answer(done)
-  } catch (thrown) {
-    const error = toMoleculeError(thrown)
-    if (error.code === 'internal' || error.retryable) throw error
-    // The amount of the button is spent by now: another amount may still be given elsewhere.
-    if (error.code === 'invalid_request') return await press.answer(`That is not possible: ${error.message}.`)
-    await posts.close(prompt, `This is over: ${error.message}.`)
-    await press.answer(`Too late: ${error.message}.`)
-  }
-}
-
-const OTHER_AGENT = 'Another agent answers in this chat by now: answer this with `molecule pending`.'
 
 /**
  * Prevents that an owner of one bot, or a person in another chat, answers with the payload of a button that they never
  * saw: a press counts only on the message that was posted, in its place, of this bot.
  */
 function isWhereItWasPosted(prompt: Prompt, press: ButtonPress, { stored }: SessionContext): boolean {
-  if (prompt.channel !== stored.name || prompt.place !== press.place.id) return false
+  if (prompt.channel !== stored.name || prompt.place !== press.place.id || prompt.isNotice) return false
   return prompt.messageId === undefined || prompt.messageId === press.messageId
 }
-
-/** False when the chat is bound to another workspace by now. A budget may also be asked in the direct chat of an owner. */
-async function isOfAgentHere({ taskId, budget }: Prompt, place: Place, context: SessionContext): Promise<boolean> {
-  const messages = await context.chatLog.ofTask(taskId)
-  const isHere = messages.some((message) => message.channel === context.stored.name && message.place === place.id)
-  if (!isHere) return budget !== undefined && place.isDirect
-  const workspaceId = await answeringWorkspace(place, context)
-  if (workspaceId === undefined) return false
-  const task = await context.reception.task(taskId, { workspaceId, historyLength: 0, artifacts: false })
-  return task !== undefined
-}
-
-/** The answers whose buttons the prompt has. An ask that is over has all of them: the answer says how it ended. */
-async function offersOf({ taskId, askId, budget, text }: Prompt, place: Place, context: SessionContext) {
-  if (budget !== undefined) return budget.toUsd === undefined ? [] : BUDGET_CHOICES
-  const asks = await openAsksOf(context.store, (await answeringWorkspace(place, context)) ?? '', taskId)
-  const ask = asks.find(({ id }) => id === askId)
-  if (ask !== undefined && text.endsWith(NOT_SHOWN)) return ['deny'] as const
-  return ask === undefined ? PERMISSION_CHOICES : permissionChoices(ask)
-}
-
-/** What was done, for people. Throws when it is too late. */
-async function decide(
-  { askId, budget }: Prompt,
-  { choice, press }: { readonly choice: Choice; readonly press: ButtonPress },
-  { pending, budgets, stored }: SessionContext,
-): Promise<string> {
-  const answerer = {
-    name: press.author.name,
-    principal: chatPrincipal(stored.name, press.author.id),
-    door: stored.kind,
-  }
-  if (budget !== undefined) {
-    if (choice === 'stop') await budgets.stop(budget.id, answerer)
-    else await budgets.raise(budget.id, budget.toUsd ?? 0, answerer)
-    return choice === 'stop' ? 'Stopped' : `Raised to $${budget.toUsd}`
-  }
-  if (choice === 'always') await pending.allowAlways(askId, answerer)
-  else await pending.answer(askId, choice === 'once' ? 'allowed' : 'denied', answerer)
-  return PERMISSION_DONE[choice] ?? 'Denied'
-}
-
-const PERMISSION_DONE: Partial<Record<Choice, string>> = { once: 'Allowed once', always: 'Always allowed' }

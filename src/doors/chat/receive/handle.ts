@@ -7,6 +7,7 @@ import { judgePerson } from '../access.ts'
 import type { IncomingMessage } from '../channel.ts'
 import { answeringWorkspace, type SessionContext } from '../chat-context.ts'
 import type { Commands } from '../commands/commands.ts'
+import type { Prompts } from '../prompts/prompts.ts'
 import type { TaskFollower } from '../send/follow.ts'
 import type { KnownPlace } from '../store/chat-log.ts'
 import { admit } from './admit.ts'
@@ -28,6 +29,7 @@ export interface MessageHandler {
 export interface HandlerParts {
   readonly follower: TaskFollower
   readonly commands: Commands
+  readonly prompts: Pick<Prompts, 'look' | 'ownerIn'>
 }
 
 export function createMessageHandler(context: SessionContext, parts: HandlerParts): MessageHandler {
@@ -54,9 +56,10 @@ export function createMessageHandler(context: SessionContext, parts: HandlerPart
       // A command of a stranger runs nothing, so it is answered and not held.
       if (standing === 'unknown' && command !== undefined) return await answerCommand(command)
       if (standing === 'unknown') {
-        await holdMessage(message, context)
+        await holdMessage(message, context, parts.prompts)
         return await finish(message)
       }
+      if (standing === 'owner') await parts.prompts.ownerIn(place, author)
       if (isTooOld(message, clock.nowMs())) {
         missed.add(message)
         return await finish(message)
@@ -103,7 +106,11 @@ async function passesLoopGuard(
 }
 
 /** Keeps the message, and tells its author the code: the first message stays in its line until the code was sent. */
-async function holdMessage(message: IncomingMessage, context: SessionContext): Promise<void> {
+async function holdMessage(
+  message: IncomingMessage,
+  context: SessionContext,
+  prompts: HandlerParts['prompts'],
+): Promise<void> {
   const { pairings, stored, say } = context
   const { author, place } = message
   const key = { channel: stored.name, person: author.id }
@@ -111,6 +118,8 @@ async function holdMessage(message: IncomingMessage, context: SessionContext): P
   if (request === undefined) return
   const held = await pairings.hold(key, { place: place.id, id: message.id, message: JSON.stringify(message) })
   if (held !== 'first') return
+  // The owners are asked meanwhile.
+  prompts.look()
   const said = await say({
     place: place.id,
     replyTo: message.messageId ?? message.id,

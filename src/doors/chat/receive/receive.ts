@@ -3,18 +3,21 @@
  * place; commands and buttons are answered. Invariant: `message` waits for the store only, so the channel may confirm it.
  */
 import { judgePerson, mayInChat } from '../access.ts'
-import type { Author, ButtonPress, CommandCall, IncomingMessage, Place } from '../channel.ts'
+import type { Author, ButtonPress, CommandCall, IncomingMessage, IncomingReaction, Place } from '../channel.ts'
 import type { SessionContext } from '../chat-context.ts'
+import { signOf } from '../emoji.ts'
 import type { Prompts } from '../prompts/prompts.ts'
 import type { ChatMessageKey } from '../store/chat-log.ts'
 import { createFloodLimit, type FloodLimit, PLACE_MESSAGES_MAX } from './flood-limit.ts'
 import { createMessageHandler, type HandlerParts, isTooOld } from './handle.ts'
 import { createPlaceLines } from './place-lines.ts'
+import { takeReaction } from './reactions.ts'
 
 export interface Receiver {
   message(message: IncomingMessage): Promise<void>
   command(call: CommandCall): Promise<void>
   press(press: ButtonPress): Promise<void>
+  reacted(reaction: IncomingReaction): Promise<void>
   /** Puts the held messages of people who were let in into the lines of their places. */
   releaseHeld(): Promise<void>
   /** Before anything arrives: the messages that were stored and not handled. */
@@ -30,6 +33,7 @@ export interface ReceiverParts extends HandlerParts {
 export function createReceiver(context: SessionContext, parts: ReceiverParts): Receiver {
   const { stored, chatLog, pairings, clock } = context
   const flood = createFloodLimit()
+  const reactionFlood = createFloodLimit()
   const handler = createMessageHandler(context, parts)
   const lines = createPlaceLines({ context, ...handler })
   /** True when the message is taken. A refusal waits for nothing: it must not become a way around the limit. */
@@ -53,7 +57,8 @@ export function createReceiver(context: SessionContext, parts: ReceiverParts): R
       if (!isConcerned || !isListenedTo(message, context)) return
       const key: ChatMessageKey = { channel: stored.name, place: place.id, id }
       if (!(await chatLog.handled(key))) {
-        const arrival = { ...key, messageId, person: author.id, description: JSON.stringify(place) }
+        const { isDirect } = place
+        const arrival = { ...key, messageId, person: author.id, description: JSON.stringify(place), isDirect }
         if (!(await passesFlood(message))) await chatLog.record(arrival)
         else if (await chatLog.arrive({ ...arrival, message: JSON.stringify(message) })) lines.add(message)
       }
@@ -63,6 +68,13 @@ export function createReceiver(context: SessionContext, parts: ReceiverParts): R
     async press(press) {
       if (!isListenedTo(press, context)) return await press.answer(NOT_HERE_TEXT)
       await parts.prompts.press(press)
+    },
+    async reacted(reaction) {
+      if (signOf(reaction.emoji) === undefined || reaction.author.id === context.account.id) return
+      if (!isListenedTo(reaction, context)) return
+      // Each of them reads the store: beyond the limit a reaction is left out, and the buttons still count.
+      if (reactionFlood.take(reaction.place.id, clock.nowMs()) !== 'ok') return
+      await takeReaction(reaction, context, parts.prompts)
     },
     async releaseHeld() {
       for (const held of await pairings.released(stored.name)) lines.release(held)
@@ -83,6 +95,7 @@ async function takeCommand(
   const standing = await judgePerson(context, author)
   const key = mayInChat(standing, 'message.send') ? place.id : strangerKey(call)
   if (flood.take(key, sentAtMs) !== 'ok') return await answer(FLOOD_TEXT)
+  if (standing === 'owner') await parts.prompts.ownerIn(place, author)
   await answer(await parts.commands.run({ id, place, author, name, argument, standing }))
 }
 

@@ -15,6 +15,7 @@ import { createChannels } from '../store/channels.ts'
 import { createChatLog } from '../store/chat-log.ts'
 import { createHomeChats } from '../store/home-chats.ts'
 import { createPairings } from '../store/pairings.ts'
+import { createPromptLog } from '../store/prompt-log.ts'
 
 const LIMITS = { textCharactersMax: 100, uploadBytesMax: 0, downloadBytesMax: 0, editMs: 0, typingMs: 1000, nonceMs: 0 }
 
@@ -62,6 +63,7 @@ async function openDoor(t: TestContext) {
     pairings: createPairings(store),
     chatLog: createChatLog(store),
     homes: createHomeChats(store),
+    promptLog: createPromptLog(store),
   }
   await stored.channels.add({ name: 'bot', kind: 'fake', token: 'secret', settings: {} })
   const recording = recordingKind()
@@ -90,7 +92,7 @@ async function openDoor(t: TestContext) {
   return {
     ...recording,
     clock,
-    chatLog: stored.chatLog,
+    promptLog: stored.promptLog,
     deliveries: local.deliveries,
     /** The id of a task whose message waits. */
     ask: async () => (await local.reception.admit(letterTo(workspaceId))).taskId,
@@ -135,16 +137,16 @@ test('GW-6 an answer that may not have arrived is not taken for the equal one be
 })
 
 test('GW-9 a prompt is sent after an outage, once; one that is over by then is not', async (t) => {
-  const { ask, chatLog, clock, deliveries, sent, service, tries, passUntil } = await openDoor(t)
+  const { ask, promptLog, clock, deliveries, sent, service, tries, passUntil } = await openDoor(t)
   service.fault = { type: 'failed', error: 'Discord failed with 502.' }
-  const posts = createPromptPosts({ chatLog, deliveries, stored: { name: 'bot' } } as unknown as SessionContext)
+  const posts = createPromptPosts({ promptLog, deliveries, stored: { name: 'bot' } } as unknown as SessionContext)
   const taskId = await ask()
   const post = (place: string) =>
     posts.post({ place, taskId, askId: `ask in ${place}`, text: `prompt in ${place}` }, { buttonsOf: () => [] })
   for (const place of ['a', 'b', 'a']) await post(place)
   const endMs = clock.nowMs() + OUTAGE_MS
   await passUntil(() => clock.nowMs() >= endMs && ['a', 'b'].every((place) => (tries.get(place) ?? 0) > 10))
-  const over = await chatLog.promptOfAsk('ask in b')
+  const [over] = await promptLog.ofAsk('ask in b')
   if (over) await posts.close(over, 'It is over.')
   service.fault = undefined
   await passUntil(() => sent.length > 0)
@@ -153,7 +155,7 @@ test('GW-9 a prompt is sent after an outage, once; one that is over by then is n
     sent.map(({ place, text }) => [place, text]),
     [['a', 'prompt in a']],
   )
-  assert.equal((await chatLog.promptOfAsk('ask in a'))?.messageId, '1')
+  assert.equal((await promptLog.ofAsk('ask in a'))[0]?.messageId, '1')
   assert.deepEqual(await deliveries.needingDecision(), [])
 })
 

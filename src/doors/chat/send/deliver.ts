@@ -9,7 +9,7 @@ import type { Part } from '../../../protocol/a2a.ts'
 import { sleep, type WakeUp } from '../../../wait.ts'
 import type { Channel, ChatPost, ChatPostFile, SendResult } from '../channel.ts'
 import { firstText, type SessionContext } from '../chat-context.ts'
-import { NOT_SHOWN, type StoredPrompt } from '../prompts/prompt-posts.ts'
+import { NOT_SHOWN, promptArrived, type StoredPrompt } from '../prompts/prompt-posts.ts'
 import { toChatResult } from './chat-result.ts'
 
 /** A longer answer is sent as a file, after its first part. */
@@ -125,15 +125,15 @@ async function deliver(delivery: Delivery, context: SessionContext): Promise<voi
 }
 
 /** A prompt with buttons may have been answered elsewhere while it waited. */
-async function isOver({ id, body }: Delivery, { chatLog }: SessionContext): Promise<boolean> {
+async function isOver({ id, body }: Delivery, { promptLog }: SessionContext): Promise<boolean> {
   if (body.prompt === undefined || (body.prompt as StoredPrompt).isQuestion) return false
-  return (await chatLog.prompt(id)) === undefined
+  return (await promptLog.find(id)) === undefined
 }
 
 /** A place that takes no files gets the text, and a sentence in place of the files. */
 async function send(
   post: ChatPost,
-  { channel, inPlace, channelSignal, chatLog }: SessionContext,
+  { channel, inPlace, channelSignal, promptLog }: SessionContext,
   { id, body: { prompt } }: Delivery,
 ): Promise<SendResult> {
   const rank = prompt === undefined ? 'answer' : 'prompt'
@@ -147,7 +147,7 @@ async function send(
     `(Not sent, because this chat does not take files: ${names.slice(0, NAMES_CHARACTERS_MAX)})`,
   )
   const text = [bare.text, note ?? ''].filter((one) => one !== '').join('\n\n')
-  if (prompt !== undefined) await chatLog.notePrompt(id, NOT_SHOWN)
+  if (prompt !== undefined) await promptLog.note(id, NOT_SHOWN)
   const buttons = bare.buttons?.filter(({ style }) => style === 'bad')
   const shown = text.length <= channel.limits.textCharactersMax ? text : bare.text
   const second = await sendOnce({ ...bare, text: shown, buttons })
@@ -182,7 +182,7 @@ async function judge(
   const messageId = result.type === 'sent' ? result.messageId : await findPart(delivery, part, context)
   if (messageId === undefined) return { type: 'unknown', error: result.type === 'unknown' ? result.error : '' }
   // First: a crash between the two leaves a message that may have arrived, and whose buttons can still be removed.
-  if (delivery.body.prompt !== undefined) await context.chatLog.setPromptMessage(delivery.id, messageId)
+  if (delivery.body.prompt !== undefined) await promptArrived(delivery, messageId, context)
   await deliveries.partSent(delivery.id, part.n, messageId)
   return undefined
 }

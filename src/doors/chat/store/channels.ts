@@ -234,6 +234,13 @@ function* movePlace(channel: string, from: string, to: string): Transaction<void
   }
   for (const table of ['chat_messages', 'channel_homes'])
     yield* sql(`update ${table} set place = $3 where channel = $1 and place = $2`, ids)
+  // Those that are sent stay in the old place, with their message; the others are sent to the new one.
+  yield* sql(
+    `update chat_prompts set place = $3 where channel = $1 and place = $2 and message_id is null and not exists (
+       select 1 from chat_prompts o where o.ask_id = chat_prompts.ask_id and o.channel = $1 and o.place = $3
+         and o.notice = chat_prompts.notice)`,
+    ids,
+  )
   const { settings } = yield* requireChannel(channel)
   if (settings.allowedPlaces?.includes(from) !== true) return
   const allowedPlaces = settings.allowedPlaces.map((place) => (place === from ? to : place))

@@ -1,6 +1,6 @@
 /**
- * What the chat door remembers: the conversation of each place and the last message seen there, the messages that it
- * handled with their tasks, and the buttons that it sent.
+ * What the chat door remembers: the conversation of each place and the last message seen there, and the messages that it
+ * handled with their tasks.
  */
 import { ulid } from '../../../ids.ts'
 import { type Row, type Store, sql, type Transaction } from '../../../store/store.ts'
@@ -41,36 +41,10 @@ export interface ChatArrival extends ChatMessageKey {
   readonly person: string
   /** Of its place, as in `KnownPlace`. */
   readonly description: string
+  /** The place is the direct chat of the person. */
+  readonly isDirect: boolean
   /** The message of the channel, as JSON. */
   readonly message: string
-}
-
-/** What a prompt needs an answer for: a permission, or a budget that is spent. Bound to one ask. */
-export interface Prompt extends PlaceKey {
-  readonly id: string
-  readonly messageId?: string
-  readonly taskId: string
-  /** Unique: of the pending ask, or of one question about a budget in one place. */
-  readonly askId: string
-  readonly text: string
-  readonly budget?: BudgetPrompt
-}
-
-export interface BudgetPrompt {
-  readonly id: string
-  readonly askedAtMs: number
-  /** False: the prompt only says that the message waits for the next day, and no answer is needed. */
-  readonly isAsked: boolean
-  /** The amount of the button that raises it; absent where the prompt has no buttons. */
-  readonly toUsd?: number
-}
-
-/** A place in which an owner of the bot wrote. */
-export interface OwnerPlace {
-  readonly person: string
-  readonly place: string
-  /** As in `KnownPlace`. */
-  readonly description: string
 }
 
 /** Handled messages are remembered for this long: longer than a service repeats them. */
@@ -82,8 +56,9 @@ const PLACES_MAX = 5000
 const PLACE_REMEMBERED_MS = 180 * 24 * 3600_000
 
 export interface ChatLog {
-  /** The place, made where it is new. */
-  place(key: PlaceKey, description: string): Promise<KnownPlace>
+  /** The place, made where it is new. `person`: whose direct chat it is. */
+  place(key: PlaceKey & { readonly person?: string }, description: string): Promise<KnownPlace>
+  find(key: PlaceKey): Promise<KnownPlace | undefined>
   /** The places of a channel with a message, and the bound ones that are known, the latest first. */
   places(channel: string): Promise<KnownPlace[]>
   /** Begins a new conversation in the place. */
@@ -103,27 +78,14 @@ export interface ChatLog {
   open(channel: string): Promise<HandledMessage[]>
   /** The same of one place. */
   openIn(key: PlaceKey): Promise<HandledMessage[]>
+  /** Those of the message with this id, or of the progress message with it. */
+  openAt(channel: string, messageId: string): Promise<HandledMessage[]>
   /** The messages of a task, the oldest first. */
   ofTask(taskId: string): Promise<HandledMessage[]>
   /** The last message of a place with a task. */
   lastOf(key: PlaceKey): Promise<HandledMessage | undefined>
   setProgress(key: ChatMessageKey, progressId: string): Promise<void>
   close(key: ChatMessageKey): Promise<void>
-  /** The prompt of an ask, made where it is new. */
-  addPrompt(prompt: Omit<Prompt, 'messageId'>): Promise<Prompt>
-  setPromptMessage(id: string, messageId: string): Promise<void>
-  /** Adds a sentence to its text. Twice the same one changes nothing. */
-  notePrompt(id: string, sentence: string): Promise<void>
-  prompt(id: string): Promise<Prompt | undefined>
-  promptOfAsk(askId: string): Promise<Prompt | undefined>
-  /** Without those about budgets. */
-  promptsOf(taskId: string): Promise<Prompt[]>
-  /** Those about budgets that need an answer. */
-  budgetPrompts(channel: string): Promise<Prompt[]>
-  /** Where owners wrote lately, the latest first. */
-  placesOfOwners(channel: string): Promise<readonly OwnerPlace[]>
-  /** False when it was removed before. */
-  removePrompt(id: string): Promise<boolean>
   /** Forgets old messages and prompts. */
   prune(): Promise<void>
 }
@@ -136,6 +98,7 @@ export function createChatLog(store: Store): ChatLog {
     run('update chat_places set context_id = $3 where channel = $1 and place = $2', [channel, place, contextId])
   return {
     place: (key, description) => store.write(() => ensurePlace(key, description)),
+    find: ({ channel, place }) => store.read(() => findPlace(channel, place)),
     places: (channel) => store.read(() => listPlaces(channel)),
     newContext: (key) => setContext(key, ulid()),
     setContext,
@@ -158,6 +121,10 @@ export function createChatLog(store: Store): ChatLog {
     open: (channel) => store.read(() => listMessages(`channel = $1 and state = 'open'`, [channel])),
     openIn: ({ channel, place }) =>
       store.read(() => listMessages(`channel = $1 and place = $2 and state = 'open'`, [channel, place])),
+    openAt: (channel, messageId) =>
+      store.read(() =>
+        listMessages(`channel = $1 and state = 'open' and (message_id = $2 or progress_id = $2)`, [channel, messageId]),
+      ),
     ofTask: (taskId) => store.read(() => listMessages('task_id = $1', [taskId])),
     lastOf: ({ channel, place }) => store.read(() => lastMessage(channel, place)),
     setProgress: ({ channel, place, id }, progressId) =>
@@ -171,37 +138,26 @@ export function createChatLog(store: Store): ChatLog {
         place,
         id,
       ]),
-    addPrompt: (prompt) => store.write(() => insertPrompt(prompt)),
-    setPromptMessage: (id, messageId) => run('update chat_prompts set message_id = $2 where id = $1', [id, messageId]),
-    notePrompt: (id, sentence) =>
-      run('update chat_prompts set text = text || $2 where id = $1 and text not like $3', [
-        id,
-        sentence,
-        `%${sentence}`,
-      ]),
-    prompt: (id) => store.read(() => findPrompt('id', id)),
-    promptOfAsk: (askId) => store.read(() => findPrompt('ask_id', askId)),
-    promptsOf: (taskId) => store.read(() => listPrompts('task_id = $1 and budget is null', taskId)),
-    async budgetPrompts(channel) {
-      const prompts = await store.read(() => listPrompts('channel = $1 and budget is not null', channel))
-      return prompts.filter(({ budget }) => budget?.isAsked)
-    },
-    placesOfOwners: (channel) => store.read(() => listOwnerPlaces(channel)),
-    async removePrompt(id) {
-      const gone = await store.write(() => sql('delete from chat_prompts where id = $1 returning id', [id]))
-      return gone.length > 0
-    },
     prune: () => store.write(prune),
   }
 }
 
-function* ensurePlace({ channel, place }: PlaceKey, description: string): Transaction<KnownPlace> {
+function* ensurePlace(
+  { channel, place, person }: PlaceKey & { readonly person?: string },
+  description: string,
+): Transaction<KnownPlace> {
   const [row] = yield* sql(
-    `insert into chat_places (channel, place, description, context_id) values ($1, $2, $3, $4)
-     on conflict (channel, place) do update set description = excluded.description returning *`,
-    [channel, place, description, ulid()],
+    `insert into chat_places (channel, place, description, context_id, person) values ($1, $2, $3, $4, $5)
+     on conflict (channel, place) do update set description = excluded.description,
+       person = coalesce(excluded.person, chat_places.person) returning *`,
+    [channel, place, description, ulid(), person ?? null],
   )
   return toPlace(row as Row)
+}
+
+function* findPlace(channel: string, place: string): Transaction<KnownPlace | undefined> {
+  const [row] = yield* sql('select * from chat_places where channel = $1 and place = $2', [channel, place])
+  return row && toPlace(row)
 }
 
 function* listPlaces(channel: string): Transaction<KnownPlace[]> {
@@ -235,9 +191,9 @@ function* isHandled({ channel, place, id }: ChatMessageKey): Transaction<boolean
   return rows.length > 0
 }
 
-function* arrive({ description, message, ...key }: ChatArrival): Transaction<boolean> {
+function* arrive({ description, message, isDirect, ...key }: ChatArrival): Transaction<boolean> {
   const { channel, place, id, messageId, person } = key
-  yield* ensurePlace(key, description)
+  yield* ensurePlace({ channel, place, ...(isDirect && { person }) }, description)
   const made = yield* sql(
     `insert into chat_messages (channel, place, id, message_id, person, state, received_at, incoming, arrival)
      values ($1, $2, $3, $4, $5, 'arrived', now_ms(), $6, $7) on conflict (channel, place, id) do nothing returning id`,
@@ -294,53 +250,6 @@ function toMessage(row: Row): HandledMessage {
     ...(typeof taskId === 'string' && { taskId }),
     ...(typeof progressId === 'string' && { progressId }),
     receivedAtMs: Number(row['received_at']),
-  }
-}
-
-const OWNER_PLACES_MAX = 100
-
-function* listOwnerPlaces(channel: string): Transaction<OwnerPlace[]> {
-  const rows = yield* sql<{ person: string; place: string; description: string }>(
-    `select m.person, m.place, c.description from chat_messages m
-     join pairings p on p.channel = m.channel and p.person = m.person and p.state = 'approved' and p.role = 'owner'
-     join chat_places c on c.channel = m.channel and c.place = m.place
-     where m.channel = $1 group by m.person, m.place, c.description order by max(m.received_at) desc
-     limit ${OWNER_PLACES_MAX}`,
-    [channel],
-  )
-  return rows.map(({ person, place, description }) => ({ person, place, description }))
-}
-
-function* insertPrompt(prompt: Omit<Prompt, 'messageId'>): Transaction<Prompt> {
-  const { id, channel, place, taskId, askId, text, budget } = prompt
-  yield* sql(
-    `insert into chat_prompts (id, channel, place, task_id, ask_id, text, budget, created_at)
-     values ($1, $2, $3, $4, $5, $6, $7, now_ms()) on conflict (ask_id) do nothing`,
-    [id, channel, place, taskId, askId, text, budget === undefined ? null : JSON.stringify(budget)],
-  )
-  return (yield* findPrompt('ask_id', askId)) as Prompt
-}
-
-function* findPrompt(column: 'id' | 'ask_id', value: string): Transaction<Prompt | undefined> {
-  const [row] = yield* sql(`select * from chat_prompts where ${column} = $1`, [value])
-  return row && toPrompt(row)
-}
-
-function* listPrompts(where: string, value: string): Transaction<Prompt[]> {
-  return (yield* sql(`select * from chat_prompts where ${where} order by id`, [value])).map(toPrompt)
-}
-
-function toPrompt(row: Row): Prompt {
-  const { message_id: messageId, budget } = row
-  return {
-    id: String(row['id']),
-    channel: String(row['channel']),
-    place: String(row['place']),
-    taskId: String(row['task_id']),
-    askId: String(row['ask_id']),
-    text: String(row['text']),
-    ...(typeof messageId === 'string' && { messageId }),
-    ...(typeof budget === 'string' && { budget: JSON.parse(budget) }),
   }
 }
 

@@ -32,6 +32,20 @@ export interface HeldChatMessage {
   readonly message: string
 }
 
+export interface WaitingPairing extends PersonKey {
+  readonly name: string
+  readonly code: string
+  /** Where the person wrote first. */
+  readonly place: string
+}
+
+export interface ChannelOwner {
+  readonly person: string
+  readonly name: string
+  /** The direct chat with the bot. */
+  readonly place?: string
+}
+
 /** More people of one channel cannot wait at once; further people get no code until some are decided. */
 const PENDING_PAIRINGS_MAX = 200
 /** Of one person; further messages are not kept. */
@@ -51,6 +65,12 @@ export interface Pairings {
   released(channel: string): Promise<readonly (HeldChatMessage & PersonKey)[]>
   /** The message was handled. */
   dropHeld(channel: string, message: Pick<HeldChatMessage, 'place' | 'id'>): Promise<void>
+  /** People of a channel who wait for a decision and wrote something, the oldest first. */
+  waiting(channel: string): Promise<readonly WaitingPairing[]>
+  /** The approved owners of a channel, each with the direct chat in which the person wrote last. */
+  owners(channel: string): Promise<readonly ChannelOwner[]>
+  /** True when an owner wrote in the place lately. */
+  hasOwner(channel: string, place: string): Promise<boolean>
   /**
    * By the code, or by `<channel>/<person>` for a person who was let in before or never wrote. Throws `not_found` for an
    * unknown code.
@@ -60,6 +80,8 @@ export interface Pairings {
 
 export interface PairingDecision {
   readonly state: 'approved' | 'denied'
+  /** The pairing was decided before: `decide` throws `not_found`. */
+  readonly isFirst?: boolean
   readonly role: PairingRole
   readonly by: string
   /** Absent: the decision may neither make an owner nor change one; `decide` throws `forbidden`. */
@@ -81,6 +103,9 @@ export function createPairings(store: Store, drawCode: () => string = newCode): 
         sql('delete from held_messages where channel = $1 and place = $2 and id = $3', [channel, place, id]),
       )
     },
+    waiting: (channel) => store.read(() => listWaiting(channel)),
+    owners: (channel) => store.read(() => listOwners(channel)),
+    hasOwner: (channel, place) => store.read(() => hasOwner(channel, place)),
     decide: (id, decision) => store.write(() => decide(id, decision, drawCode())),
   }
 }
@@ -156,11 +181,48 @@ function* listReleased(channel: string): Transaction<(HeldChatMessage & PersonKe
   return rows.map((row) => ({ channel, ...row }))
 }
 
+/** Owners of one channel that are asked. */
+const OWNERS_MAX = 100
+
+function* listWaiting(channel: string): Transaction<WaitingPairing[]> {
+  const rows = yield* sql<{ person: string; name: string; code: string; place: string }>(
+    `select * from (select p.person, p.name, p.code, p.created_at, (select h.place from held_messages h
+         where h.channel = p.channel and h.person = p.person order by h.held_at, h.id, h.place limit 1) as place
+       from pairings p where p.channel = $1 and p.state = 'pending') as waiting
+     where place is not null order by created_at, person limit ${PENDING_PAIRINGS_MAX}`,
+    [channel],
+  )
+  return rows.map(({ person, name, code, place }) => ({ channel, person, name, code, place }))
+}
+
+const IS_OWNER = `p.state = 'approved' and p.role = 'owner'`
+
+function* listOwners(channel: string): Transaction<ChannelOwner[]> {
+  const rows = yield* sql<{ person: string; name: string; place: string | null }>(
+    `select p.person, p.name, (select c.place from chat_places c
+         where c.channel = p.channel and c.person = p.person order by c.seen_at desc, c.place limit 1) as place
+     from pairings p where p.channel = $1 and ${IS_OWNER} order by p.person limit ${OWNERS_MAX}`,
+    [channel],
+  )
+  return rows.map(({ person, name, place }) => ({ person, name, ...(place !== null && { place }) }))
+}
+
+function* hasOwner(channel: string, place: string): Transaction<boolean> {
+  const rows = yield* sql(
+    `select m.id from chat_messages m join pairings p on p.channel = m.channel and p.person = m.person and ${IS_OWNER}
+     where m.channel = $1 and m.place = $2 limit 1`,
+    [channel, place],
+  )
+  return rows.length > 0
+}
+
 function* decide(id: string, decision: PairingDecision, newPersonCode: string): Transaction<Pairing> {
   const key = (yield* findByCode(id)) ?? (yield* personOf(id))
   if (key === undefined) throw new MoleculeError('not_found', `there is no pairing ${JSON.stringify(id.slice(0, 100))}`)
   const { channel, person } = key
   const known = yield* findPairing(key)
+  if (decision.isFirst === true && known?.state !== 'pending')
+    throw new MoleculeError('not_found', 'it was decided elsewhere')
   const isAboutOwner = decision.role === 'owner' || (known?.role === 'owner' && known.state === 'approved')
   // Prevents that a member makes itself an owner, who may change workspaces from a chat, or removes one.
   if (isAboutOwner && decision.mayChangeOwners !== true)

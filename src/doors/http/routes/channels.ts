@@ -90,6 +90,7 @@ export const channelRoutes = [
   }),
   serve(denyPairing, async ({ params, identity }, { chat, store }) => {
     const key = await chat.pairings.decide(params.pairing, { state: 'denied', role: 'user', ...decisionOf(identity) })
+    chat.wake()
     return { ...(await readPairing(store, key)), held: HELD_AFTER_DECISION }
   }),
 ]
