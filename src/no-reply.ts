@@ -9,3 +9,6 @@ export const isNoReply = (parts: readonly { readonly text?: string }[] = []): bo
     .map(({ text = '' }) => text)
     .join('')
     .trim() === NO_REPLY
+
+/** The text so far may become that word. */
+export const mayBeNoReply = (text: string): boolean => NO_REPLY.startsWith(text.slice(0, 1000).trim())

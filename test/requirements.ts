@@ -191,7 +191,7 @@ export const requirements: readonly Requirement[] = [
   built('GW-12', 'commands add, bind and remove channels'),
   built('GW-13', 'a limit is no failed try; no chat waits for another'),
   built('GW-14', 'prompts and pairing codes are durable deliveries, shown where an owner can answer'),
-  pending('GW-15', 'answers stream as edits and end exact'),
+  built('GW-15', 'answers stream as edits and end exact'),
   built('GW-16', 'the prompt names the speaker and carries quotes'),
   built(
     'GW-17',

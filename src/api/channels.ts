@@ -40,6 +40,7 @@ const newChannelSchema = z.strictObject({
   allowed_places: ids,
   allowed_bots: ids,
   gateway: gatewaySchema.optional().describe('`molecule gateway` keeps the channel equal to its environment.'),
+  stream: z.boolean().default(true).describe('Show an answer while it is written; false: when it is complete.'),
   replace: z.boolean().default(false),
 })
 
@@ -55,6 +56,7 @@ const channelSchema = z.strictObject({
   allowed_bots: z.array(z.string()),
   settings: z.record(z.string(), z.string()).describe('Settings of its kind that are no secrets.'),
   gateway: gatewaySchema.nullable().describe('Null: `molecule gateway` did not make it.'),
+  stream: z.boolean().describe('An answer is shown while it is written.'),
   bindings: z.array(z.strictObject({ place: z.string(), workspace_id: z.string() })),
 })
 
@@ -92,6 +94,7 @@ export const listChannels = endpoint('GET /channels', {
           allowed_bots: true,
           settings: true,
           gateway: true,
+          stream: true,
         }),
       )
       .describe('A viewer sees neither who is allowed nor the settings.'),

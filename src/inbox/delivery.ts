@@ -96,14 +96,16 @@ export interface Deliveries {
    * asks again after some seconds, because one of another process may be lost.
    */
   watch(callback: () => void): () => void
-  /** Committed before the part is sent. */
-  beginPart(id: string, n: number): Promise<void>
+  /** Committed before the part is sent. `content`: the door sends it in another form. */
+  beginPart(id: string, n: number, content?: string): Promise<void>
   partSent(id: string, n: number, receipt: string): Promise<void>
   /**
    * When a door starts: its deliveries that are unknown because one of their parts was being sent, and that no person has
    * handled. Also ends the sends of another process that is gone.
    */
   interrupted(door: string): Promise<readonly Delivery[]>
+  /** Whether an answer of a door to a channel, or only that of the given task, is still to be sent. */
+  hasOpen(door: string, channel: string, taskId?: string): Promise<boolean>
   /** The receipt of the last delivery of a door that arrived in a channel. */
   lastReceipt(door: string, channel: string): Promise<string | undefined>
   /** The door knows better: the part that was being sent has arrived (`receipt`), or may be sent again. */

@@ -30,6 +30,7 @@ export async function readPublicChannels(store: ReadStore): Promise<ApiAnswer<'G
       allowed_bots: _bots,
       settings: _settings,
       gateway: _gateway,
+      stream: _stream,
       ...shown
     }) => ({
       ...shown,
@@ -60,7 +61,14 @@ function* channels(): Transaction<ChannelAnswer[]> {
   const rows = yield* sql<ChannelRow>(CHANNELS)
   const bindings = yield* sql<BindingRow>(BINDINGS)
   return rows.map(({ account, settings, ...row }) => {
-    const { allowedPeople, allowedPlaces, allowedBots, ofKind, gateway } = JSON.parse(settings) as ChannelSettings
+    const {
+      allowedPeople,
+      allowedPlaces,
+      allowedBots,
+      ofKind,
+      gateway,
+      stream = true,
+    } = JSON.parse(settings) as ChannelSettings
     return {
       ...row,
       account: account === null ? null : (JSON.parse(account) as { name: string }).name,
@@ -69,6 +77,7 @@ function* channels(): Transaction<ChannelAnswer[]> {
       allowed_bots: allowedBots ?? [],
       settings: ofKind ?? {},
       gateway: gateway === undefined ? null : { owners: [...gateway.owners] },
+      stream,
       bindings: bindings
         .filter(({ channel }) => channel === row.name)
         .map(({ place, workspace_id }) => ({ place, workspace_id })),

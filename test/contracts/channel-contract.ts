@@ -16,7 +16,9 @@ import { channelPeopleTests } from './channel/people.ts'
 import { channelPlaceTests } from './channel/place.ts'
 import { channelPromptTests } from './channel/prompts.ts'
 import { channelQuestionTests } from './channel/questions.ts'
+import { channelStreamTests } from './channel/stream.ts'
 import { channelVoiceTests } from './channel/voice.ts'
+import { channelWaitTests } from './channel/waits.ts'
 
 export type { ChannelUnderTest }
 
@@ -46,17 +48,18 @@ export function channelContract(under: ChannelUnderTest): void {
       assert.equal(new Set((await chat.tasks()).map(({ contextId }) => contextId)).size, 2)
     })
 
-    test('GW-2 a reaction shows the state, typing shows life, and one message is edited with the progress', async (t) => {
+    test('GW-2 a reaction shows the state, typing shows life, and one message is edited with the progress until it is the answer', async (t) => {
       const chat = await open(t, { cmd: 'sleep 7; cat' })
       const place = chat.service.newPlace('direct')
       const id = chat.service.say({ place, author: ADA, text: 'slow' })
       await waitUntil(() => chat.service.reaction(place, id) === 'running', 'the message is marked as running')
+      await waitUntil(() => /^Working for /.test(chat.progress(place)[0]?.text ?? ''), 'the chat shows the progress')
       assert.deepEqual(await chat.answers(place, 1), ['slow'])
       await waitUntil(() => chat.service.reaction(place, id) === 'done', 'the message is marked as done')
       assert.ok(chat.service.typings(place) > 0)
-      await waitUntil(() => /Done after/.test(chat.progress(place)[0]?.text ?? ''), 'the progress message says the end')
-      assert.equal(chat.progress(place).length, 1)
-      assert.ok((chat.progress(place)[0]?.edits ?? 0) > 0)
+      const [answer, ...more] = chat.service.written(place)
+      assert.ok((answer?.edits ?? 0) > 0)
+      assert.deepEqual(more, [])
     })
 
     test('GW-2 a 9,000-character answer with code blocks arrives as messages that each render alone', async (t) => {
@@ -103,5 +106,7 @@ export function channelContract(under: ChannelUnderTest): void {
     channelBudgetTests(under)
     channelVoiceTests(under)
     channelHomeTests(under)
+    channelStreamTests(under)
+    channelWaitTests(under)
   })
 }

@@ -34,6 +34,8 @@ export interface ChatService {
    * `no_answer`: it arrives, and the answer never comes. `refused`: the bot may not write there.
    */
   failNextSend(fault: 'rate_limited' | 'server_error' | 'lost_answer' | 'no_answer' | 'refused'): void
+  /** From now on the service refuses to change a message of the bot, as it does with one that a person has removed. */
+  refuseEdits(): void
   /** From now on the service has its real limits, for each chat and for the bot, where a second of it takes so long. */
   keepLimits(secondMs: number): void
   /** How many calls with a new message the service took: an album is one call. */

@@ -61,6 +61,7 @@ export async function startSocketService({
   let limit: CallWindow | undefined
   let refusals = 0
   let mayAttach = true
+  let refusesEdits = false
   let downloads = Promise.resolve()
   const send = (line: Line, socket: Socket) => {
     const result = (value: object) => write({ type: 'result', n: line['n'], result: value })
@@ -84,9 +85,15 @@ export async function startSocketService({
   const edit = (line: Line) => {
     const index = written.findIndex(({ id }) => id === line['messageId'])
     const old = written[index]
-    if (old !== undefined)
-      written[index] = { ...old, text: line['text'], buttons: [], buttonIds: [], edits: old.edits + 1 }
-    write({ type: 'result', n: line['n'], result: { type: 'sent', messageId: line['messageId'] } })
+    const result = (value: object) => write({ type: 'result', n: line['n'], result: value })
+    if (old === undefined || refusesEdits) return result({ type: 'failed', error: 'no such message', final: true })
+    const taken = limit && counts.take(old.place, limit)
+    if (taken?.isOver) {
+      refusals += 1
+      return result({ type: 'failed', error: 'too many messages', retryAfterMs: taken.resetMs })
+    }
+    written[index] = { ...old, text: line['text'], buttons: [], buttonIds: [], edits: old.edits + 1 }
+    return result({ type: 'sent', messageId: line['messageId'] })
   }
   const history = (line: Line) => {
     const index = said.findIndex(({ id }) => id === line['afterMessageId'])
@@ -196,6 +203,9 @@ export async function startSocketService({
       limit = { limit: 5, windowMs: 5 * secondMs }
     },
     refusals: () => refusals,
+    refuseEdits() {
+      refusesEdits = true
+    },
     denyRights() {
       mayAttach = false
     },

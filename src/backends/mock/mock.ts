@@ -23,7 +23,7 @@ export const mock: BackendDefinition = {
   options: {
     reply: 'the answer; %s is the text of the message (echo: %s)',
     delay: 'how long the answer takes, e.g. 500ms (none)',
-    stream: 'true: send the answer in several pieces (false)',
+    stream: 'true: send the answer in several pieces, over the time of the delay (false)',
     fail: 'fail with this message instead of answering',
     fail_times: 'how many turns fail before the first answer (all, if fail is set)',
     usage: 'true: report token counts (false)',
@@ -96,7 +96,8 @@ async function* answer(
 ): AsyncGenerator<BackendEvent> {
   const { clock, delayMs, closing } = settings
   yield { type: 'activity' }
-  if (delayMs > 0) await sleep(clock, delayMs, AbortSignal.any([signal, closing]))
+  const stops = AbortSignal.any([signal, closing])
+  if (delayMs > 0 && !settings.stream) await sleep(clock, delayMs, stops)
   if (signal.aborted || closing.aborted) return yield failed(turnCanceled())
   if (settings.fails) return yield failed(new MoleculeError('exit', settings.fail, { retryable: true }))
   const message = joinText(turn.request.parts)
@@ -105,6 +106,7 @@ async function* answer(
   if (settings.session) yield { type: 'session', token: nextToken(turn.sessionToken) }
   // Without `stream` the reply comes only with `done`: one delta with all of it would send it twice.
   for (const delta of settings.stream ? pieces(reply) : []) {
+    if (delayMs > 0) await sleep(clock, delayMs / DELTAS_MAX, stops)
     if (delta !== '') yield { type: 'text', delta }
     if (signal.aborted || closing.aborted) return yield failed(turnCanceled())
   }

@@ -17,6 +17,7 @@ import type {
   ReactionState,
   SendResult,
 } from './channel.ts'
+import type { LiveChatMessages } from './live-seam.ts'
 import type { StateFolders } from './state-folders.ts'
 import type { Channels, StoredChannel } from './store/channels.ts'
 import type { ChatLog } from './store/chat-log.ts'
@@ -74,6 +75,7 @@ export interface SessionContext extends ChatContext {
   readonly quietMs?: (place: string) => Promise<number>
   /** A person was let in: the held messages go on. */
   letIn(): void
+  readonly live: LiveChatMessages
   /** As in `ChannelEvents`. */
   moved(from: string, to: string): Promise<void>
   /** Sends a short text of the door, best effort: it is not a delivery. How the last try ended. */
@@ -96,7 +98,9 @@ export interface Signs {
   undelivered(message: MessageKey): void
   typing(place: string): void
   /** True when the progress of a place may be shown now. */
-  mayShowProgress(): boolean
+  mayShowProgress(place: string): boolean
+  /** The service asks to wait with messages to this place: until then no progress is shown there. */
+  hold(place: string, forMs: number): void
 }
 
 export interface ShortPost {

@@ -19,6 +19,7 @@ import {
 } from './chat-context.ts'
 import { COMMAND_MENU, createCommands } from './commands/commands.ts'
 import { quietMs } from './homes/quiet-hours.ts'
+import { createLiveMessages } from './live/live-messages.ts'
 import { createPrompts, type Prompts } from './prompts/prompts.ts'
 import { catchUpAll } from './receive/catch-up.ts'
 import { createReceiver, type Receiver } from './receive/receive.ts'
@@ -89,6 +90,7 @@ export async function openSession(stored: StoredChannel, context: ChatContext, o
     await channels.setProblem(stored.name, undefined)
     const signals = { signal: stopping.signal, channelSignal: closing.signal, letIn: wakeUp.wake }
     const session = createSessionContext({ context, stored, channel, account, ...signals }, behind)
+    await session.live.load()
     await session.receiver.resume()
     connected.resolve(session)
     const work = deliverAll(session, wakeUp)
@@ -155,12 +157,16 @@ interface Connected {
 }
 
 function createSessionContext({ context, ...connected }: Connected, behind: ReadonlySet<string>) {
-  const session: SessionContext = {
+  const parts = {
     ...context,
     ...connected,
     inPlace: createPlaceQueues(),
     signs: createSigns({ ...connected, clock: context.clock }),
     door: deliveryDoor(connected.stored.name),
+  }
+  const session: SessionContext = {
+    ...parts,
+    live: createLiveMessages(parts),
     say: (post) => say(post, session),
     async moved(from, to) {
       await context.channels.move(connected.stored.name, from, to)

@@ -20,6 +20,17 @@ test('GW-11 every part of an arbitrary answer is valid HTML for Telegram, visibl
   )
 })
 
+test('GW-15 a text that is cut anywhere, below the state of its turn, is valid HTML', () => {
+  fc.assert(
+    fc.property(arbitraryMarkdown, fc.nat(), (markdown, at) => {
+      const text = `Working for 4s · 1 tool: Bash\n\n${markdown.slice(0, at % (markdown.length + 1))}`
+      const [shown = ''] = renderTelegram(text)
+      assert.ok(parseTelegramHtml(shown).text.startsWith('Working for 4s'))
+    }),
+    { numRuns: RUNS },
+  )
+})
+
 test('GW-11 the HTML is valid for every split, and no text is longer than its Markdown', () => {
   fc.assert(
     fc.property(arbitraryMarkdown, fc.integer({ min: 500, max: 1500 }), (markdown, limit) => {

@@ -68,9 +68,8 @@ export function createDeliveries({ store, changed, host, hints }: DeliveriesOpti
     },
     dueInMs: (door) => store.read(() => findDueTime(door)),
     watch: hints.watch,
-    async beginPart(id, n) {
-      const set = `state = 'sending', tried_at = coalesce(tried_at, now_ms())`
-      await store.write(() => sql(`update delivery_parts set ${set} where delivery_id = $1 and n = $2`, [id, n]))
+    async beginPart(id, n, content) {
+      await store.write(() => beginPart(id, n, content))
     },
     async partSent(id, n, receipt) {
       const set = `state = 'sent', receipt = $3`
@@ -82,6 +81,7 @@ export function createDeliveries({ store, changed, host, hints }: DeliveriesOpti
       await store.write(() => markUnknown('door', door))
       return await store.read(() => findInterrupted(door))
     },
+    hasOpen: (door, channel, taskId) => store.read(() => hasOpen(door, channel, taskId)),
     lastReceipt: (door, channel) => store.read(() => findLastReceipt(door, channel)),
     async resume(id, receipt) {
       await write(() => resume(id, receipt))
@@ -177,9 +177,26 @@ function* ensureParts(id: string, contents: readonly string[]): Transaction<Deli
   return contents.map((content, n) => ({ n, content, state: 'pending' }))
 }
 
+function* beginPart(id: string, n: number, content: string | undefined): Transaction<void> {
+  yield* sql(
+    `update delivery_parts set state = 'sending', tried_at = coalesce(tried_at, now_ms()), content = coalesce($3, content)
+     where delivery_id = $1 and n = $2`,
+    [id, n, content ?? null],
+  )
+}
+
 interface PartRow extends Pick<DeliveryPart, 'n' | 'content' | 'state'> {
   receipt: string | null
   age: number | null
+}
+
+function* hasOpen(door: string, channel: string, taskId = ''): Transaction<boolean> {
+  const rows = yield* sql(
+    `select 1 as there from deliveries where door = $1 and channel = $2 and state in ('pending', 'sending')
+       and (task_id = $3 or $3 = '') limit 1`,
+    [door, channel, taskId],
+  )
+  return rows.length > 0
 }
 
 function* findLastReceipt(door: string, channel: string): Transaction<string | undefined> {

@@ -41,7 +41,7 @@ export interface OpenChat {
   readonly service: ChatService
   readonly platform: PlatformUnderTest
   readonly workspaceId: string
-  /** What the bot has written, without progress messages. */
+  /** What the bot has written, without live messages. */
   texts(place: Place): string[]
   progress(place: Place): Written[]
   /** Waits until the bot has written so many messages; the texts. */
@@ -55,7 +55,8 @@ export interface OpenChat {
   start(): Promise<void>
 }
 
-const PROGRESS = /^(Working for|(Done|Ended|Waiting) after) /
+/** A live message that is no answer yet, or will not become one. */
+const PROGRESS = /^(Working for |(Done|Ended|Waiting) after |Waiting: |Over\.|Goes on below\.)/
 
 export async function openChat(t: TestContext, under: ChannelUnderTest, options: ChatOptions = {}): Promise<OpenChat> {
   const { kind, start } = under

@@ -50,6 +50,22 @@ export function chatLogTests(opened: ChatStoreUnderTest): void {
     assert.ok((await log().place({ channel: 'arrivals', place: 'p' }, '{}')).contextId)
   })
 
+  test('GW-15 a live message is known until it ends, with its message', async () => {
+    const key = (channel: string, id: string) => ({ channel, place: 'p', id, messageId: id, person: 'ada' })
+    for (const id of ['a', 'b', 'c']) await log().record({ ...key('live', id), taskId: `task of ${id}` })
+    await log().record({ ...key('live beside', 'a'), taskId: 'another' })
+    for (const id of ['a', 'b']) await log().setProgress(key('live', id), `shown ${id}`)
+    await log().setProgress(key('live beside', 'a'), 'beside')
+    await log().close(key('live', 'b'))
+    const shown = async () => (await log().withProgress('live')).map(({ id, progressId }) => [id, progressId]).sort()
+    assert.deepEqual(await shown(), [
+      ['a', 'shown a'],
+      ['b', 'shown b'],
+    ])
+    await log().setProgress(key('live', 'a'), undefined)
+    assert.deepEqual(await shown(), [['b', 'shown b']])
+  })
+
   test('GW-5 a place keeps its conversation when its description changes', async () => {
     const key = { channel: 'described', place: 'p' }
     const first = await log().place(key, 'old')

@@ -161,6 +161,7 @@ export async function startDiscord(): Promise<FakeDiscord> {
       context.buckets = discordBuckets(secondMs)
     },
     refusals: () => context.refusals,
+    refuseEdits: () => void world.denied.add('edit'),
     denyRights() {
       for (const right of ['attach', 'history'] as const) world.denied.add(right)
     },

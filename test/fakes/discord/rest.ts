@@ -304,7 +304,7 @@ function getMessages({ query }: DiscordRequest, [id = '']: readonly string[], { 
 
 function patchMessage({ body }: DiscordRequest, ids: readonly string[], { world }: DiscordRestContext): Answer {
   const message = world.message(ids[0] ?? '', ids[1] ?? '')
-  if (message === undefined) return UNKNOWN_MESSAGE
+  if (message === undefined || world.denied.has('edit')) return UNKNOWN_MESSAGE
   if (message.author.id !== world.bot.id) return refusal(403, 50005, 'Cannot edit a message authored by another user')
   const content = body.content === undefined ? message.content : String(body.content).trim()
   if (content.length > CONTENT_CHARS_MAX) return refusal(400, 50035, 'Invalid Form Body: BASE_TYPE_MAX_LENGTH')

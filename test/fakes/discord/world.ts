@@ -89,7 +89,7 @@ export class DiscordWorld {
   readonly reactions = new Set<string>()
   readonly typings: string[] = []
   /** Rights that the bot does not have. */
-  readonly denied = new Set<'attach' | 'history'>()
+  readonly denied = new Set<'attach' | 'history' | 'edit'>()
   /** Users who were notified by a message of the bot. */
   readonly pinged: string[] = []
   /** How often a message of the bot was edited. */

@@ -97,6 +97,7 @@ export class TelegramWorld {
   readonly bot: TelegramUser = { id: 123456789, is_bot: true, first_name: 'Molecule', username: 'molecule_test_bot' }
   readsGroups = true
   mayAttach = true
+  mayEdit = true
   readonly chats = new Map<number, TelegramChat>()
   readonly topics = new Set<string>()
   readonly blocked = new Set<number>()
@@ -218,7 +219,7 @@ export class TelegramWorld {
 
   #editMessageText(parameters: Parameters): TelegramMessage {
     const message = this.find(Number(parameters['chat_id']), Number(parameters['message_id']))
-    if (message === undefined) throw badRequest('message to edit not found')
+    if (message === undefined || !this.mayEdit) throw badRequest('message to edit not found')
     if (message.from.id !== this.bot.id) throw badRequest("message can't be edited")
     if (message.text === undefined) throw badRequest('there is no text in the message to edit')
     const { text = '', entities } = readText(parameters, 'text', TEXT_CHARS_MAX)

@@ -158,6 +158,9 @@ export async function startTelegram(): Promise<FakeTelegram> {
       secondMs = ms
     },
     refusals: () => refusals,
+    refuseEdits() {
+      world.mayEdit = false
+    },
     denyRights() {
       world.mayAttach = false
     },

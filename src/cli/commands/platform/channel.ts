@@ -16,6 +16,7 @@ interface AddFlags {
   readonly allowPeople?: string
   readonly allowPlaces?: string
   readonly allowBots?: string
+  readonly stream: boolean
   readonly replace?: true
 }
 
@@ -32,6 +33,7 @@ export const define: DefineCommand = (command, openContext) => {
     .option('--allow-people <list>', 'ids of people who need no pairing, comma-separated')
     .option('--allow-places <list>', 'answer only in these channels and groups (ids, comma-separated)')
     .option('--allow-bots <list>', 'ids of bots that are answered, comma-separated')
+    .option('--no-stream', 'show an answer when it is complete, not while it is written')
     .option('--replace', 'change a channel of this name; its bindings and pairings stay')
     .action(async (kind: string, flags: AddFlags & { readonly serviceUrl?: string }) =>
       add(await openContext(), kind, { ...flags, ...(flags.serviceUrl && { apiUrl: flags.serviceUrl }) }),
@@ -77,10 +79,10 @@ async function add(context: CommandContext, kindName: string, flags: AddFlags): 
   const { platform, show, command } = context
   const kind = await readAskedKind(platform(), kindName)
   const { token, settings, apiUrl } = await readCredentials(context, kind, flags.apiUrl)
-  const { name, workspace, replace } = flags
+  const { name, workspace, replace, stream } = flags
   const workspaceId = workspace === undefined ? undefined : await resolveWorkspaceId(platform(), workspace)
   const given = { kind: kind.kind, token, settings, name, api_url: apiUrl, replace, workspace_id: workspaceId }
-  const body = { ...given, ...lists(flags) }
+  const body = { ...given, stream, ...lists(flags) }
   const channel = await platform().call('POST /channels', { body })
   const next = [
     ...channel.steps,

@@ -8,31 +8,23 @@ import type { Delivery, DeliveryBody, DeliveryPart, DeliveryResult } from '../..
 import type { Part } from '../../../protocol/a2a.ts'
 import { sleep, type WakeUp } from '../../../wait.ts'
 import type { Channel, ChatPost, ChatPostFile, SendResult } from '../channel.ts'
-import { firstText, type SessionContext } from '../chat-context.ts'
+import { deliveryDoor, firstText, type SessionContext } from '../chat-context.ts'
 import { NOT_SHOWN, promptArrived, type StoredPrompt } from '../prompts/prompt-posts.ts'
 import { toChatResult } from './chat-result.ts'
+import { editLive, isEdit, type OnePart, type PartContent } from './edit-live.ts'
 
 /** A longer answer is sent as a file, after its first part. */
 const TEXT_PARTS_MAX = 8
 /** So is an answer with more characters, whatever a channel says that fits into a message. It is not rendered whole. */
 const TEXT_CHARACTERS_MAX = 64 * 1024
 const WHOLE_ANSWER_NAME = 'answer.md'
+const WHOLE_ANSWER_NOTE = 'This is the beginning. The whole answer is in the file.'
 /** Of files that were not sent, in one sentence. */
 const NAMES_CHARACTERS_MAX = 300
 /** Files of an answer, and of one message of it. */
 const FILES_MAX = 10
 /** The service answered nothing; it drops a second copy, so the part is sent again after this time. */
 const RESEND_MS = 1000
-
-/**
- * One message of a delivery: a text with files of the answer by the indexes of their parts, or the whole answer as a file.
- * `file`: a file alone, in rows of earlier versions. `prompt`: what the body of the delivery says.
- */
-type PartContent =
-  | { readonly text: string; readonly files?: readonly number[] }
-  | { readonly file: number }
-  | { readonly wholeAnswer: string }
-  | { readonly prompt: true }
 
 /** The inbox says when there is a delivery. A hint of another process may be lost: then it is noticed within this time. */
 const LOOK_MS = 5000
@@ -88,6 +80,8 @@ async function settleInterrupted(context: SessionContext): Promise<void> {
   const found = (await deliveries.interrupted(context.door)).map(async (delivery) => {
     const part = delivery.parts?.find(({ state }) => state === 'sending')
     if (part === undefined) return
+    // An edit may be done twice.
+    if (isEdit(part)) return await deliveries.resume(delivery.id)
     if ((part.triedAgoMs ?? 0) < channel.limits.nonceMs) return await deliveries.resume(delivery.id)
     const messageId = await findPart(delivery, part, context)
     if (messageId !== undefined) await deliveries.resume(delivery.id, messageId)
@@ -107,14 +101,13 @@ async function deliver(delivery: Delivery, context: SessionContext): Promise<voi
     if (await isOver(delivery, context)) return await deliveries.withdraw(delivery.id)
     if (signal.aborted)
       return await deliveries.finish(delivery.id, { type: 'later', error: 'the platform stops', retryAfterMs: 0 })
-    const post = await toPost(delivery, part, context)
-    await deliveries.beginPart(delivery.id, part.n)
-    const result = await send(post, context, delivery)
-    const failed = await judge(result, { delivery, part }, context)
+    const { result, ...sent } = await sendPart({ delivery, part }, context)
+    const failed = await judge(result, sent, context)
     if (failed !== undefined) {
-      if (failed.type === 'unknown' || (failed.type === 'failed' && failed.final))
-        await showUndelivered(delivery, context)
+      const needsPerson = failed.type === 'unknown' || (failed.type === 'failed' && failed.final === true)
+      if (needsPerson) await showUndelivered(delivery, context)
       await deliveries.finish(delivery.id, failed)
+      if (needsPerson) await endLive(delivery, context)
       if (result.type === 'failed' && result.movedTo !== undefined)
         await context.moved(delivery.channel, result.movedTo)
       return
@@ -122,6 +115,27 @@ async function deliver(delivery: Delivery, context: SessionContext): Promise<voi
     receipt = result.type === 'sent' ? result.messageId : receipt
   }
   await deliveries.finish(delivery.id, { type: 'sent', ...(receipt !== undefined && { receipt }) })
+  await endLive(delivery, context)
+}
+
+/** The first text of an answer replaces the live message of its task; all else is a new message. */
+async function sendPart(
+  { delivery, part: given }: OnePart,
+  context: SessionContext,
+): Promise<OnePart & { readonly result: SendResult }> {
+  const { part, result: edited } = await editLive({ delivery, part: given }, context)
+  if (edited !== undefined && (edited.type !== 'sent' || isEdit(part))) return { delivery, part, result: edited }
+  if (edited === undefined) await context.deliveries.beginPart(delivery.id, part.n, part.content)
+  const result = await sendPost(await toPost(delivery, part, context), context, delivery)
+  const { taskId, channel: place } = delivery
+  const isAnswer = taskId !== undefined && context.door === deliveryDoor(context.stored.name)
+  if (result.type === 'sent' && isAnswer) context.live.posted(place, taskId)
+  return { delivery, part, result }
+}
+
+/** What still shows the progress of an answer that has ended. A prompt ends nothing. */
+const endLive = async ({ channel, taskId, body }: Delivery, { live }: SessionContext): Promise<void> => {
+  if (body.prompt === undefined && taskId !== undefined) await live.end(channel, taskId)
 }
 
 /** A prompt with buttons may have been answered elsewhere while it waited. */
@@ -131,7 +145,7 @@ async function isOver({ id, body }: Delivery, { promptLog }: SessionContext): Pr
 }
 
 /** A place that takes no files gets the text, and a sentence in place of the files. */
-async function send(
+async function sendPost(
   post: ChatPost,
   { channel, inPlace, channelSignal, promptLog }: SessionContext,
   { id, body: { prompt } }: Delivery,
@@ -168,7 +182,7 @@ export const isHeldBack = ({ retryAfterMs, isUnsent }: SendResult & { type: 'fai
 /** Undefined when the part has arrived. */
 async function judge(
   result: SendResult,
-  { delivery, part }: { readonly delivery: Delivery; readonly part: DeliveryPart },
+  { delivery, part }: OnePart,
   context: SessionContext,
 ): Promise<DeliveryResult | undefined> {
   const { deliveries, channel } = context
@@ -212,10 +226,12 @@ async function toPost({ id, channel: place, taskId, body }: Delivery, part: Deli
     : undefined
   const reply = asked === undefined ? {} : { replyTo: asked.messageId }
   const file = (index: number) => toFile(body.parts?.[index])
-  if ('text' in content)
-    return { place, text: content.text, nonce, ...reply, ...(content.files && { files: content.files.map(file) }) }
-  const alone = 'file' in content ? file(content.file) : wholeAnswer(content.wholeAnswer)
-  return { place, text: '', nonce, ...reply, files: [alone] }
+  if ('text' in content) {
+    const text = content.edits === undefined ? content.text : ''
+    return { place, text, nonce, ...reply, ...(content.files && { files: content.files.map(file) }) }
+  }
+  if ('file' in content) return { place, text: '', nonce, ...reply, files: [file(content.file)] }
+  return { place, text: content.note ?? '', nonce, ...reply, files: [wholeAnswer(content.wholeAnswer)] }
 }
 
 function toPromptPost({ parts = [], prompt }: DeliveryBody, { channel }: SessionContext) {
@@ -308,5 +324,5 @@ function textContents(answer: string, note: string, channel: Channel): PartConte
     text === undefined ? [] : [{ text }],
   )
   const [first = [], last = []] = texts
-  return [...first, { wholeAnswer: answer }, ...last]
+  return [...first, { wholeAnswer: answer, note: firstText(channel, WHOLE_ANSWER_NOTE) }, ...last]
 }

@@ -20,9 +20,12 @@ test('GW-2 a task is followed again after the store failed for a moment', async 
         return 0
       },
     },
+    channel: { limits: { textCharactersMax: 2000 } },
+    live: { of: () => ({ isTaken: true, onClose: () => undefined }) },
     reception: { task: async () => ({ status: { state: 'TASK_STATE_COMPLETED' } }) },
     signs: { react: async (_: unknown, state: ReactionState) => void reactions.push(state) },
     chatLog: {
+      find: async () => undefined,
       async close() {
         isClosed = true
       },

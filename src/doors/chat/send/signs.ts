@@ -14,6 +14,8 @@ const PROGRESS_PER_SECOND = 5
 const WAITING_MAX = 50
 /** Messages whose answer did not arrive; beyond it the oldest is forgotten. */
 const UNDELIVERED_MAX = 1000
+/** Places with a limit; beyond it the oldest is forgotten. */
+const HELD_PLACES_MAX = 1000
 
 export interface SignsOptions {
   readonly channel: Pick<Channel, 'react' | 'typing'>
@@ -27,6 +29,7 @@ export function createSigns({ channel, clock, signal }: SignsOptions): Signs {
   const typing = new Set<string>()
   const signs = createAllowance(clock, SIGNS_PER_SECOND)
   const progress = createAllowance(clock, PROGRESS_PER_SECOND)
+  const heldUntilMs = new Map<string, number>()
   const keyOf = ({ place, messageId }: MessageKey) => `${place} ${messageId}`
   const showAll = async (place: string, waiting: Map<string, ShownSign>) => {
     for (;;) {
@@ -69,7 +72,12 @@ export function createSigns({ channel, clock, signal }: SignsOptions): Signs {
         .catch(() => undefined)
         .finally(() => typing.delete(place))
     },
-    mayShowProgress: progress.take,
+    mayShowProgress: (place) => (heldUntilMs.get(place) ?? 0) <= clock.monotonicMs() && progress.take(),
+    hold(place, forMs) {
+      heldUntilMs.delete(place)
+      heldUntilMs.set(place, clock.monotonicMs() + forMs)
+      if (heldUntilMs.size > HELD_PLACES_MAX) heldUntilMs.delete(heldUntilMs.keys().next().value ?? '')
+    },
   }
 }
 

@@ -19,6 +19,8 @@ export interface ChannelSettings {
   readonly ofKind?: Readonly<Record<string, string>>
   /** `molecule gateway` made it: it removes the channel, and takes back what these owners may do, when its environment says so. */
   readonly gateway?: { readonly owners: readonly string[] }
+  /** False: an answer is shown when it is complete, and the live message shows the progress only. */
+  readonly stream?: boolean
 }
 
 export interface NewChannel {

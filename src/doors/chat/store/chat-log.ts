@@ -30,7 +30,7 @@ export interface HandledMessage extends ChatMessageKey {
   readonly messageId: string
   readonly person: string
   readonly taskId?: string
-  /** The message with the progress of the task. */
+  /** The live message of the task (`send/live-message.ts`). */
   readonly progressId?: string
   readonly receivedAtMs: number
 }
@@ -84,16 +84,20 @@ export interface ChatLog {
   ofTask(taskId: string): Promise<HandledMessage[]>
   /** The last message of a place with a task. */
   lastOf(key: PlaceKey): Promise<HandledMessage | undefined>
-  setProgress(key: ChatMessageKey, progressId: string): Promise<void>
+  /** Undefined: it has none any more. */
+  setProgress(key: ChatMessageKey, progressId: string | undefined): Promise<void>
+  /** The messages of a channel that have one. */
+  withProgress(channel: string): Promise<HandledMessage[]>
   close(key: ChatMessageKey): Promise<void>
   /** Forgets old messages and prompts. */
   prune(): Promise<void>
 }
 
 export function createChatLog(store: Store): ChatLog {
-  const run = async (text: string, values: readonly (string | number)[]) => {
+  const run = async (text: string, values: readonly (string | number | null)[]) => {
     await store.write(() => sql(text, values))
   }
+  const messages = (where: string, values: readonly string[]) => store.read(() => listMessages(where, values))
   const setContext = ({ channel, place }: PlaceKey, contextId: string) =>
     run('update chat_places set context_id = $3 where channel = $1 and place = $2', [channel, place, contextId])
   return {
@@ -118,20 +122,18 @@ export function createChatLog(store: Store): ChatLog {
     arrive: (arrival) => store.write(() => arrive(arrival)),
     arrived: (channel) => store.read(() => listArrived(channel)),
     record: (message) => store.write(() => record(message)),
-    open: (channel) => store.read(() => listMessages(`channel = $1 and state = 'open'`, [channel])),
-    openIn: ({ channel, place }) =>
-      store.read(() => listMessages(`channel = $1 and place = $2 and state = 'open'`, [channel, place])),
+    open: (channel) => messages(`channel = $1 and state = 'open'`, [channel]),
+    openIn: ({ channel, place }) => messages(`channel = $1 and place = $2 and state = 'open'`, [channel, place]),
     openAt: (channel, messageId) =>
-      store.read(() =>
-        listMessages(`channel = $1 and state = 'open' and (message_id = $2 or progress_id = $2)`, [channel, messageId]),
-      ),
-    ofTask: (taskId) => store.read(() => listMessages('task_id = $1', [taskId])),
+      messages(`channel = $1 and state = 'open' and (message_id = $2 or progress_id = $2)`, [channel, messageId]),
+    ofTask: (taskId) => messages('task_id = $1', [taskId]),
     lastOf: ({ channel, place }) => store.read(() => lastMessage(channel, place)),
     setProgress: ({ channel, place, id }, progressId) =>
       run('update chat_messages set progress_id = $4 where channel = $1 and place = $2 and id = $3', [
         ...[channel, place, id],
-        progressId,
+        progressId ?? null,
       ]),
+    withProgress: (channel) => messages('channel = $1 and progress_id is not null', [channel]),
     close: ({ channel, place, id }) =>
       run(`update chat_messages set state = 'closed' where channel = $1 and place = $2 and id = $3`, [
         channel,

@@ -28,6 +28,7 @@ const TEAM_VIEW = {
   ...LISTS,
   settings: { region: 'eu' },
   gateway: GATEWAY,
+  stream: true,
   bindings: [],
 }
 const BARE_VIEW = {
@@ -41,6 +42,7 @@ const BARE_VIEW = {
   allowed_bots: [],
   settings: {},
   gateway: null,
+  stream: true,
   bindings: [],
 }
 
@@ -140,7 +142,7 @@ test('GW-12 owners see the lists of a channel and its whole problem, a viewer ne
   const view = { ...TEAM_VIEW, bindings, problem: 'cannot read "/home/ana/cert.pem"' }
   assert.deepEqual((await call('GET /channels', { role: 'member' })).json.channels, [BARE_VIEW, view])
   const { allowed_people: _people, allowed_places: _places, allowed_bots: _bots, ...others } = view
-  const { settings: _settings, gateway: _gateway, ...shown } = others
+  const { settings: _settings, gateway: _gateway, stream: _stream, ...shown } = others
   const [bare, team] = (await call('GET /channels', { role: 'viewer' })).json.channels
   assert.deepEqual(team, { ...shown, problem: 'cannot read "cert.pem"' })
   assert.deepEqual(Object.keys(bare).toSorted(), ['account', 'bindings', 'kind', 'name', 'problem', 'workspace_id'])

@@ -37,6 +37,7 @@ export const channelRoutes = [
       settings,
       replace,
       gateway,
+      stream,
       ...lists
     } = body
     const { account, steps, plain, secrets } = await chat.check(
@@ -44,7 +45,8 @@ export const channelRoutes = [
       AbortSignal.timeout(CHECK_MS_MAX),
     )
     const { allowed_people: allowedPeople, allowed_places: allowedPlaces, allowed_bots: allowedBots } = lists
-    const stored = { apiUrl, allowedPeople, allowedPlaces, allowedBots, ofKind: plain, gateway }
+    const shown = stream ? {} : { stream }
+    const stored = { apiUrl, allowedPeople, allowedPlaces, allowedBots, ofKind: plain, gateway, ...shown }
     await chat.channels.add({ name, kind, token, secrets, account, workspaceId, settings: stored }, { replace })
     chat.wake()
     return { ...(await readChannel(store, name)), steps }

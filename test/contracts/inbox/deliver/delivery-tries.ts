@@ -86,4 +86,34 @@ export function deliveryTriesTests(harness: InboxHarness): void {
     await all.withdraw(`${other}-1`)
     assert.equal(await isNeeded(), false)
   })
+
+  test('GW-15 a part keeps the form in which it is being sent; an open delivery is known by its channel and task', async () => {
+    const [door, other] = [newDoor(), newDoor()]
+    await answered(door, 'edited', 'text')
+    const { deliveries: all } = harness.local
+    const taken = await all.take(door, () => ['as text', 'the rest'])
+    const { id = '', taskId = '' } = taken ?? {}
+    const open = () =>
+      Promise.all([
+        all.hasOpen(door, 'edited'),
+        all.hasOpen(door, 'edited', taskId),
+        all.hasOpen(door, 'edited', 'another task'),
+        all.hasOpen(door, 'elsewhere'),
+        all.hasOpen(other, 'edited'),
+      ])
+    assert.deepEqual(await open(), [true, true, false, false, false])
+    await all.beginPart(id, 0, 'as an edit')
+    await harness.local.recover()
+    const [unknown] = await all.interrupted(door)
+    assert.deepEqual(
+      unknown?.parts?.map(({ content, state }) => `${content} ${state}`),
+      ['as an edit sending', 'the rest pending'],
+    )
+    assert.deepEqual(await open(), [false, false, false, false, false])
+    await all.resume(id)
+    assert.equal((await all.take(door))?.id, id)
+    await all.beginPart(id, 0)
+    await all.finish(id, { type: 'sent' })
+    assert.deepEqual(await open(), [false, false, false, false, false])
+  })
 }
