@@ -104,6 +104,8 @@ export interface Deliveries {
    * handled. Also ends the sends of another process that is gone.
    */
   interrupted(door: string): Promise<readonly Delivery[]>
+  /** The deliveries of a door of which a part may have arrived, and that no person has handled. */
+  unknown(door: string): Promise<readonly Delivery[]>
   /** Whether an answer of a door to a channel, or only that of the given task, is still to be sent. */
   hasOpen(door: string, channel: string, taskId?: string): Promise<boolean>
   /** The receipt of the last delivery of a door that arrived in a channel. */

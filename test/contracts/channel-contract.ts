@@ -16,6 +16,7 @@ import { channelPeopleTests } from './channel/people.ts'
 import { channelPlaceTests } from './channel/place.ts'
 import { channelPromptTests } from './channel/prompts.ts'
 import { channelQuestionTests } from './channel/questions.ts'
+import { channelResendTests } from './channel/resend.ts'
 import { channelStreamTests } from './channel/stream.ts'
 import { channelVoiceTests } from './channel/voice.ts'
 import { channelWaitTests } from './channel/waits.ts'
@@ -108,5 +109,6 @@ export function channelContract(under: ChannelUnderTest): void {
     channelHomeTests(under)
     channelStreamTests(under)
     channelWaitTests(under)
+    channelResendTests(under)
   })
 }

@@ -81,6 +81,7 @@ export function createDeliveries({ store, changed, host, hints }: DeliveriesOpti
       await store.write(() => markUnknown('door', door))
       return await store.read(() => findInterrupted(door))
     },
+    unknown: (door) => store.read(() => findInterrupted(door)),
     hasOpen: (door, channel, taskId) => store.read(() => hasOpen(door, channel, taskId)),
     lastReceipt: (door, channel) => store.read(() => findLastReceipt(door, channel)),
     async resume(id, receipt) {
@@ -223,7 +224,7 @@ function* readParts(id: string): Transaction<DeliveryPart[]> {
 function* findInterrupted(door: string): Transaction<Delivery[]> {
   const rows = yield* sql<DeliveryRow>(
     `select d.id, d.workspace_id, d.task_id, d.channel, d.body, d.tries from deliveries d
-     where d.door = $1 and d.state = 'unknown' and d.finished_at is null and exists (
+     where d.door = $1 and d.state in ('failed', 'unknown') and d.finished_at is null and d.state = 'unknown' and exists (
        select 1 from delivery_parts p where p.delivery_id = d.id and p.state = 'sending')
      order by d.id limit ${LIST_MAX}`,
     [door],

@@ -14,8 +14,9 @@ import { BUDGET_CHOICES } from './budget-prompts.ts'
 import { PAIRING_CHOICES } from './pairing-prompts.ts'
 import { openAsksOf, PERMISSION_CHOICES, permissionChoices } from './permission-prompts.ts'
 import { NOT_SHOWN, type PromptPosts } from './prompt-posts.ts'
+import { RESEND_CHOICES } from './resend-prompts.ts'
 
-const CHOICES = [...PERMISSION_CHOICES, ...BUDGET_CHOICES, ...PAIRING_CHOICES] as const
+const CHOICES = [...PERMISSION_CHOICES, ...BUDGET_CHOICES, ...PAIRING_CHOICES, ...RESEND_CHOICES] as const
 export type PromptChoice = (typeof CHOICES)[number]
 
 export const choiceNamed = (name: string): PromptChoice | undefined => CHOICES.find((known) => known === name)
@@ -24,7 +25,8 @@ export const choiceNamed = (name: string): PromptChoice | undefined => CHOICES.f
 export type PlainAnswer = 'allow' | 'refuse'
 
 /** The first and the last button of the prompt. */
-export function choiceOf({ budget, pairing }: Prompt, answer: PlainAnswer): PromptChoice {
+export function choiceOf({ budget, pairing, resend }: Prompt, answer: PlainAnswer): PromptChoice {
+  if (resend !== undefined) return answer === 'allow' ? 'resend' : 'arrived'
   if (budget !== undefined) return answer === 'allow' ? 'raise' : 'stop'
   if (pairing !== undefined) return answer === 'allow' ? 'allow' : 'ignore'
   return answer === 'allow' ? 'once' : 'deny'
@@ -106,9 +108,10 @@ async function isOfAgentHere({ taskId, pairing }: Prompt, place: Place, context:
 
 /** The answers whose buttons the prompt has. An ask that is over has all of them: the answer says how it ended. */
 async function offersOf(
-  { taskId, askId, budget, pairing, text }: Prompt,
+  { taskId, askId, budget, pairing, resend, text }: Prompt,
   { store }: SessionContext,
 ): Promise<readonly PromptChoice[]> {
+  if (resend !== undefined) return RESEND_CHOICES
   if (pairing !== undefined) return PAIRING_CHOICES
   if (budget !== undefined) return budget.toUsd === undefined ? [] : BUDGET_CHOICES
   const work = await readTaskWork(store, taskId)
@@ -120,8 +123,8 @@ async function offersOf(
 
 /** What was done, for people. Throws when it is too late. */
 async function decide(
-  { prompt: { askId, budget, pairing }, choice, author }: PromptAnswer,
-  { pending, budgets, pairings, stored, letIn }: SessionContext,
+  { prompt: { askId, budget, pairing, resend }, choice, author }: PromptAnswer,
+  { pending, budgets, deliveries, pairings, stored, letIn }: SessionContext,
 ): Promise<string> {
   const answerer = { name: author.name, principal: chatPrincipal(stored.name, author.id), door: stored.kind }
   if (pairing !== undefined) {
@@ -130,6 +133,11 @@ async function decide(
     await pairings.decide(pairing.code, { state, role: 'user', by: `${author.name} in ${stored.name}`, isFirst: true })
     letIn()
     return state === 'approved' ? 'Allowed' : 'Ignored'
+  }
+  if (resend !== undefined) {
+    const decision = choice === 'resend' ? 'resend' : 'dismiss'
+    await deliveries.resolve(resend.deliveryId, decision, `${author.name} in ${stored.name}`)
+    return choice === 'resend' ? 'Sent again' : 'Marked as arrived'
   }
   if (budget !== undefined) {
     if (choice === 'stop') await budgets.stop(budget.id, answerer)

@@ -24,6 +24,7 @@ import { createOwnerWatch } from './owner-watch.ts'
 import { createPairingPrompts } from './pairing-prompts.ts'
 import { createPermissionPrompts } from './permission-prompts.ts'
 import { createPromptPosts } from './prompt-posts.ts'
+import { createResendPrompts } from './resend-prompts.ts'
 
 export interface Prompts {
   /** Shows the open permission asks of the message's task, each once, and closes the prompts of its other asks. */
@@ -60,6 +61,7 @@ export function createPrompts(context: SessionContext): Prompts {
   const posts = createPromptPosts(context)
   const budgetPrompts = createBudgetPrompts(context, posts)
   const pairingPrompts = createPairingPrompts(context, posts)
+  const resendPrompts = createResendPrompts(context, posts)
   const owners = createOwnerWatch(context)
   const wakeUp = createWakeUp()
   /** Asks that are being answered here: the turn goes on before their prompts are closed, and that is no timeout. */
@@ -81,7 +83,10 @@ export function createPrompts(context: SessionContext): Prompts {
     const open = await promptLog.ofChannel(stored.name)
     await budgetPrompts.closeAnswered(open, isAnswering)
     await pairingPrompts.update(open, isAnswering)
-    await owners.whenChanged(() => askAgain(open.filter(({ pairing }) => pairing === undefined)))
+    await resendPrompts.update(open, isAnswering)
+    await owners.whenChanged(() =>
+      askAgain(open.filter(({ pairing, resend }) => pairing === undefined && resend === undefined)),
+    )
   }
   const answer = async (given: PromptAnswer) => {
     const { askId } = given.prompt

@@ -19,6 +19,8 @@ export interface Prompt extends PlaceKey {
   readonly isNotice?: boolean
   readonly budget?: BudgetPrompt
   readonly pairing?: PairingPrompt
+  /** An answer that may not have arrived. Its ask says which one. */
+  readonly resend?: { readonly deliveryId: string }
 }
 
 export interface BudgetPrompt {
@@ -35,6 +37,9 @@ export interface PairingPrompt {
   /** A person who asks again after a while has another code. */
   readonly code: string
 }
+
+const RESEND = 'resend '
+const NO_RESEND = `ask_id not like '${RESEND}%'`
 
 /** Open prompts of a channel that are looked at; the oldest first. */
 const LISTED_MAX = 1000
@@ -77,7 +82,7 @@ export function createPromptLog(store: Store): PromptLog {
     },
     find: async (id) => (await list('id = $1', [id]))[0],
     ofAsk: (askId) => list('ask_id = $1', [askId]),
-    ofTask: (taskId) => list('task_id = $1 and budget is null and pairing is null', [taskId]),
+    ofTask: (taskId) => list(`task_id = $1 and budget is null and pairing is null and ${NO_RESEND}`, [taskId]),
     ofChannel: (channel) => list('channel = $1', [channel]),
     inPlace: ({ channel, place }) => list('channel = $1 and place = $2 and notice = 0', [channel, place]),
     ofMessage: (channel, messageId) => list('channel = $1 and message_id = $2 and notice = 0', [channel, messageId]),
@@ -105,16 +110,18 @@ function* listPrompts(where: string, values: readonly (string | number)[]): Tran
 
 function toPrompt(row: Row): Prompt {
   const { message_id: messageId, budget, pairing } = row
+  const askId = String(row['ask_id'])
   return {
     id: String(row['id']),
     channel: String(row['channel']),
     place: String(row['place']),
     taskId: String(row['task_id']),
-    askId: String(row['ask_id']),
+    askId,
     text: String(row['text']),
     ...(Number(row['notice']) === 1 && { isNotice: true }),
     ...(typeof messageId === 'string' && { messageId }),
     ...(typeof budget === 'string' && { budget: JSON.parse(budget) }),
     ...(typeof pairing === 'string' && { pairing: JSON.parse(pairing) }),
+    ...(askId.startsWith(RESEND) && { resend: { deliveryId: askId.slice(RESEND.length) } }),
   }
 }

@@ -110,7 +110,13 @@ export function deliveryTriesTests(harness: InboxHarness): void {
       ['as an edit sending', 'the rest pending'],
     )
     assert.deepEqual(await open(), [false, false, false, false, false])
+    assert.deepEqual(
+      (await all.unknown(door)).map((delivery) => delivery.id),
+      [id],
+    )
+    assert.deepEqual(await all.unknown(other), [])
     await all.resume(id)
+    assert.deepEqual(await all.unknown(door), [])
     assert.equal((await all.take(door))?.id, id)
     await all.beginPart(id, 0)
     await all.finish(id, { type: 'sent' })
