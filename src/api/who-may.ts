@@ -52,6 +52,10 @@ export const WHO_MAY = {
   'activity.report': { does: 'add a note to the activity', tokens: ['admin', 'member', ...AGENTS] },
   'file.read': { does: "read a workspace's files", tokens: ['admin'] },
   'file.write': { does: "write and delete a workspace's files", tokens: ['admin'] },
+  'file.send': {
+    does: 'send a file of the working folder to the people of its turn',
+    tokens: ['admin', 'member', ...AGENTS],
+  },
   'mcp.use': { does: 'use the MCP server of a workspace', tokens: ['admin', 'member', ...AGENTS] },
   'memory.read': { does: 'read memories', tokens: ['admin', 'member', ...AGENTS] },
   'memory.write': { does: 'add and delete memories', tokens: ['admin', 'member', ...AGENTS] },

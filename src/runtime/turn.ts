@@ -18,6 +18,7 @@ import type { Log } from '../log.ts'
 import type { Artifact } from '../protocol/a2a.ts'
 import type { Brief } from '../protocol/brief.ts'
 import { partsWithOrigin } from '../protocol/chat/from-chat.ts'
+import { silenceInstruction } from '../protocol/chat/may-be-silent.ts'
 import { toRequest } from '../protocol/envelope.ts'
 import { mergeArtifact } from '../protocol/merge-artifact.ts'
 import { textOf } from '../protocol/part.ts'
@@ -225,6 +226,7 @@ function mcpServersOf({ hasMcp, env }: Brief, workspaceId: string): readonly Mcp
 
 function toTurn(lease: Lease, brief: Brief, during: Pick<Turn, 'ask' | 'onWait'>): Turn {
   const { workspaceId, taskId, contextId, idempotencyKey, sender, envelope } = lease
+  const silence = silenceInstruction(envelope.message.metadata, sender)
   const callerId = sender.kind === 'agent' ? sender.id : ''
   const request = toRequest({ workspaceId, callerId, taskId, contextId, idempotencyKey, sender, envelope })
   return {
@@ -233,7 +235,7 @@ function toTurn(lease: Lease, brief: Brief, during: Pick<Turn, 'ask' | 'onWait'>
     conversationId: lease.conversationId,
     request,
     prompt: toPrompt(lease, brief, textOf(partsWithOrigin(envelope.message, sender))),
-    systemPrompt: brief.systemPrompt,
+    systemPrompt: [brief.systemPrompt, silence].filter((text) => text !== '').join('\n\n'),
     peers: brief.peers,
     recalled: brief.recalled,
     workingDir: brief.workingDir,

@@ -24,6 +24,7 @@ const TOOLS = [
   'get_workspace_info',
   'list_peers',
   'search_memory',
+  'send_file',
   'send_message_to_user',
 ]
 

@@ -56,6 +56,7 @@ async function taskFor(world: World, role: TokenRole): Promise<string> {
   return body.result.task.id
 }
 
+const SEND_FILE = { name: 'send_file', arguments: { path: 'a.txt' } }
 const EXEC = { runtime: 'exec', runtime_config: { cmd: 'cat' } }
 
 const CALLS: Readonly<Record<Action, Prepare>> = {
@@ -86,6 +87,8 @@ const CALLS: Readonly<Record<Action, Prepare>> = {
   'activity.report': ({ own }) => post(`/workspaces/${own}/activity`, { type: 'deployed', text: 'version 2' }),
   'file.read': ({ sibling }) => ({ path: `/workspaces/${sibling}/files` }),
   'file.write': ({ sibling }) => ({ ...post(`/workspaces/${sibling}/files/note.txt`, {}), method: 'PUT' }),
+  'file.send': ({ own }) =>
+    post(`/workspaces/${own}/mcp`, { jsonrpc: '2.0', id: 1, method: 'tools/call', params: SEND_FILE }),
   'mcp.use': ({ own }) => post(`/workspaces/${own}/mcp`, { jsonrpc: '2.0', id: 1, method: 'tools/list' }),
   'memory.read': ({ own }) => ({ path: `/workspaces/${own}/memories` }),
   'memory.write': ({ own }) => post(`/workspaces/${own}/memories`, { text: fresh('a fact') }),

@@ -20,7 +20,7 @@ const toolInstructions = (name: (tool: string) => string): string =>
   `You run as one of several workspaces of Molecule. These tools of an MCP server reach the others:
 - ${name('list_peers')}: the other workspaces that you can ask.
 - ${name('delegate_task')}: gives one of them a task and returns its answer, however long that takes. ${name('delegate_task_async')} returns the id of the task at once; a result that you have not read when your turn ends is sent to you as a message. ${name('check_task_status')} shows the state and the result of a task, also after a call of ${name('delegate_task')} that broke off.
-- ${name('get_workspace_info')}: your own workspace. ${name('send_message_to_user')}: shows people a message while you work.
+- ${name('get_workspace_info')}: your own workspace. ${name('send_message_to_user')} and ${name('send_file')}: reach the person while you work.
 - ${name('commit_memory')}, ${name('search_memory')}, ${name('commit_summary')}, ${name('forget_memory')}: what you remember for later conversations.
 If you do not have these tools, use the commands \`a2a peers\`, \`a2a delegate <workspace> "<task>"\` and \`a2a status <id>\`.
 ${STATUS_LINE}

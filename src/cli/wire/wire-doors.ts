@@ -1,4 +1,6 @@
 /** Joins the doors for `wire.ts`: HTTP with MCP behind it, gRPC, webhooks, the clock, chat channels. */
+import { collectFile } from '../../backends/engine/files/attachments.ts'
+import { addToOutbox } from '../../backends/engine/files/outbox.ts'
 import { createOutbound } from '../../client/outbound.ts'
 import { systemClock } from '../../clock.ts'
 import type { PlatformConfig } from '../../config/config.ts'
@@ -104,6 +106,7 @@ function wireHttp(
     memories: workspaces.memories,
     activity: inbox.activity,
     outreach,
+    workingFiles: { read: collectFile, attach: addToOutbox },
     store: inbox.store,
     clock: systemClock,
     version,

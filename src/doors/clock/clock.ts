@@ -136,7 +136,7 @@ async function send(schedule: Schedule, time: RunTime, options: ClockDoorOptions
   const { id, workspaceId, name, text, sameConversation, webhook, reportTo } = schedule
   const key = keyOf(schedule, time)
   const contextId = sameConversation ? id : key
-  const metadata = { schedule: { id, name } }
+  const metadata = { schedule: { id, name, ...(reportTo !== undefined && { reports: true }) } }
   const { taskId } = await options.reception.admit({
     workspaceId,
     principal: principalOf(schedule),

@@ -11,10 +11,11 @@ import type { AnswerMcp, McpCall } from '../mcp-calls.ts'
 import { delegationTools } from './delegation-tools.ts'
 import { createGivenUpCalls, type GivenUpCalls } from './given-up-calls.ts'
 import { memoryTools } from './memory-tools.ts'
+import { peopleTools } from './people-tools.ts'
 import type { McpContext, Tool, ToolResult } from './tool.ts'
 import { workspaceTools } from './workspace-tools.ts'
 
-export const TOOLS: readonly Tool[] = [...workspaceTools, ...delegationTools, ...memoryTools]
+export const TOOLS: readonly Tool[] = [...workspaceTools, ...peopleTools, ...delegationTools, ...memoryTools]
 
 const KEEP_ALIVE_MS = 15_000
 /** claude cuts a result at 49 KB by default; this raises its limit for the tool. */

@@ -4,6 +4,7 @@ import type { Action } from '../../api/who-may.ts'
 import type { Clock } from '../../clock.ts'
 import type { Activity } from '../../inbox/activity.ts'
 import type { Reception } from '../../inbox/reception.ts'
+import type { Part } from '../../protocol/a2a.ts'
 import type { TraceContext } from '../../protocol/trace-context.ts'
 import type { ReadStore } from '../../store/store.ts'
 import type { Memories } from '../../workspaces/memories.ts'
@@ -12,6 +13,14 @@ import type { Workspaces } from '../../workspaces/workspace.ts'
 import type { Outreach } from '../chat/homes/outreach.ts'
 import type { McpCall } from '../mcp-calls.ts'
 
+/** Files of the working folder of a turn that runs on this machine. */
+export interface WorkingFiles {
+  /** Throws `forbidden` for a file that is really elsewhere, `too_large`, or `not_found`. */
+  read(path: string, workingDir: string): Promise<Part>
+  /** The file comes with the answer of the turn. Throws `unsupported_operation` where the turn has no folder for that. */
+  attach(file: Part, turn: { readonly workingDir: string; readonly conversationId: string }): Promise<void>
+}
+
 export interface McpContext {
   readonly reception: Reception
   readonly workspaces: Pick<Workspaces, 'get'>
@@ -19,6 +28,7 @@ export interface McpContext {
   readonly memories: Memories
   readonly activity: Pick<Activity, 'addNote'>
   readonly outreach: Pick<Outreach, 'send'>
+  readonly workingFiles: WorkingFiles
   readonly store: ReadStore
   readonly clock: Clock
   readonly version: string

@@ -1,24 +1,16 @@
-/** The tools about workspaces and people: peers, the workspace itself, a message to its user. */
-
+/** The tools about workspaces: peers, and the workspace itself. */
 import { z } from 'zod'
-import { MoleculeError, toMoleculeError } from '../../errors.ts'
+import { MoleculeError } from '../../errors.ts'
 import { isWorkspaceId } from '../../ids.ts'
-import type { Part } from '../../protocol/a2a.ts'
-import { maskTokens } from '../../token-mask.ts'
 import { shorten } from '../../truncate.ts'
 import { mayTalk, seesStatusText } from '../../workspaces/may-talk.ts'
 import type { Workspace, WorkspaceLoad } from '../../workspaces/workspace.ts'
-import { jsonResult, type ToolCall, type ToolResult, tool } from './tool.ts'
+import { jsonResult, type ToolCall, tool } from './tool.ts'
 
 export const WORKSPACE_CHARACTERS_MAX = 200
 /** More peers are only counted: the list must fit into one result of a tool, and a list of tasks asks each of them. */
 export const PEERS_MAX = 100
 const ROLE_CHARACTERS_MAX = 120
-/** A message is one note of the activity. */
-const MESSAGE_CHARACTERS_MAX = 4000
-
-/** The type of the note that a message to the user is. */
-const MESSAGE_NOTE = 'message_to_user'
 
 const workspaceId = z.string().min(1).max(WORKSPACE_CHARACTERS_MAX)
 
@@ -58,35 +50,7 @@ export const workspaceTools = [
       })
     },
   }),
-  tool({
-    name: 'send_message_to_user',
-    access: 'activity.report',
-    description:
-      'Sends the person a message now, while you go on working: in the chat of this conversation, else in their home chat; it is also shown in the activity. The result says where it went. It is not your answer.',
-    input: z.object({ message: z.string().trim().min(1).max(MESSAGE_CHARACTERS_MAX) }),
-    readOnly: false,
-    async run({ message }, call) {
-      const { activity, workspaceId: own, identity } = call
-      const text = maskTokens(message)
-      await activity.addNote(own, { type: MESSAGE_NOTE, text, by: identity.name })
-      return await sendToPeople([{ text }], 'It is shown in the activity', call)
-    },
-  }),
 ]
-
-/** What is done already comes first in the result: a refusal by the limit must not read as if nothing had happened. */
-async function sendToPeople(parts: readonly Part[], done: string, call: ToolCall): Promise<ToolResult> {
-  const { outreach, workspaceId: own, identity } = call
-  try {
-    const sent = await outreach.send({ workspaceId: own, conversationId: identity.conversationId }, parts)
-    if (sent.length > 0) return { text: `${done}, and sent to ${sent.join(' and to ')}.` }
-    return { text: `${done}. It went to no chat: no person has a home chat for this workspace.` }
-  } catch (thrown) {
-    const error = toMoleculeError(thrown)
-    if (error.code !== 'too_many_requests') throw error
-    return { text: `${done}, but not sent to a chat (too_many_requests): ${error.message}.`, isError: true }
-  }
-}
 
 function peerLine({ name, id, status, role }: Workspace) {
   return { name, id, status, role: shorten(role, ROLE_CHARACTERS_MAX) }

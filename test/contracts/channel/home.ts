@@ -1,5 +1,6 @@
 /** Part of the channel contract: what an agent, a schedule and the platform say by themselves, and what they do not say. */
 import assert from 'node:assert/strict'
+import { symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Place } from '../../../src/doors/chat/channel.ts'
@@ -10,10 +11,18 @@ import { ADA, type ChannelUnderTest, type ChatOptions, EVE, type OpenChat, openC
 
 const CLIENT = join(import.meta.dirname, '../../fakes/mcp/team-client.ts')
 const AGENT = `exec '${process.execPath}' '${CLIENT}'`
+/** With the token of its turn. */
+const agent = (cmd: string): ChatOptions => ({
+  workspace: { runtime: 'exec', runtime_config: { cmd, pass_meta: 'true', timeout: '100s' } },
+})
 /** Makes the MCP calls that its message has as JSON, and answers with their results. */
-const CALLER: ChatOptions = {
-  workspace: { runtime: 'exec', runtime_config: { cmd: AGENT, pass_meta: 'true', timeout: '100s' } },
-}
+const CALLER = agent(AGENT)
+
+/** Delegates its first message and does not wait; its second message is the result. */
+const DELEGATOR = `text=$(cat); case "$text" in
+  *painted*) printf 'the result: %s' "$text" ;;
+  *) a2a delegate helper 'a wall' --async >/dev/null && printf 'it is begun' ;;
+esac`
 
 const script = (...calls: readonly TeamCall[]) => JSON.stringify({ calls })
 const tell = (message: string): TeamCall => ({ tool: 'send_message_to_user', arguments: { message } })
@@ -85,6 +94,40 @@ export function channelHomeTests(under: ChannelUnderTest): void {
     await setHome(chat, home)
     await shows(chat, home, 'good night')
     assert.equal(chat.texts(home).filter((text) => text === 'good night').length, 1)
+  })
+
+  test('GW-17 PL-17 an agent sends a file at once; and no file that is really in another folder', async (t) => {
+    const chat = await open(t, CALLER)
+    const { body: workspace } = await chat.platform.request('GET', `/workspaces/${chat.workspaceId}`)
+    await writeFile(join(workspace.working_dir, 'plan.txt'), 'the plan')
+    await symlink('/etc/hostname', join(workspace.working_dir, 'link.txt'))
+    const send = (path: string): TeamCall => ({ tool: 'send_file', arguments: { path, caption: 'see' } })
+    const place = chat.service.newPlace('direct')
+    chat.service.say({ place, author: ADA, text: script(send('plan.txt'), send('link.txt'), send('../config.yaml')) })
+    const answer = (await chat.answers(place, 2))[1] ?? ''
+    assert.match(answer, /plan\.txt is read, and sent to the chat of this conversation/)
+    assert.equal(answer.match(/is not in the working folder/g)?.length, 2)
+    const files = chat.service.written(place).flatMap((message) => message.files)
+    assert.deepEqual(
+      files.map(({ name, content }) => [name, Buffer.from(content).toString()]),
+      [['plan.txt', 'the plan']],
+    )
+    assert.equal(chat.texts(place)[0], 'see')
+  })
+
+  test('GW-17 TW-3 the answer to the result of a delegation reaches the chat that the parent came from', async (t) => {
+    const chat = await open(t, agent(DELEGATOR))
+    const helper = await chat.platform.exec('sleep 1; printf "painted: "; cat', {
+      name: 'helper',
+      parent_id: chat.workspaceId,
+    })
+    assert.ok(helper)
+    const place = chat.service.newPlace('direct')
+    chat.service.say({ place, author: ADA, text: 'paint it' })
+    const [first, second = ''] = await chat.answers(place, 2)
+    assert.equal(first, 'it is begun')
+    assert.match(second, /the result: .*painted: a wall/s)
+    assert.equal(chat.texts(place).length, 2)
   })
 
   test('SC-1 GW-17 a schedule reports to the home chats of the owners or to a chat, and NO_REPLY is silent', async (t) => {

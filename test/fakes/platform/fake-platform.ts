@@ -59,7 +59,13 @@ export function createFakePlatform(): FakePlatform {
   return {
     ...parts,
     deadLetters: noDeadLetters,
-    mcp: createMcp({ ...parts, outreach: { send: async () => [] }, clock: systemClock, version: '1.2.3' }),
+    mcp: createMcp({
+      ...parts,
+      outreach: { send: async () => [] },
+      workingFiles: { read: rejectNotFound, attach: async () => undefined },
+      clock: systemClock,
+      version: '1.2.3',
+    }),
     tokens: createFakeTokens({ workspaceId: WORKSPACE_ID, secretOf }),
     log,
     logged,

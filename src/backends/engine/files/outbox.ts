@@ -3,12 +3,12 @@
  * empty when a turn starts, so that no file of a broken attempt is delivered. Invariant: only files directly in this
  * folder are delivered, no link is followed, and all together stay below the limit.
  */
-import { lstatSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { toMoleculeError } from '../../../errors.ts'
+import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import type { Log } from '../../../log.ts'
 import type { Artifact, Part } from '../../../protocol/a2a.ts'
-import { safeFileName } from '../../../protocol/file-name.ts'
+import { numberedFileName, safeFileName } from '../../../protocol/file-name.ts'
 import type { BackendEvent, Turn } from '../../backend.ts'
 import { collectFile, openMoleculeFolder } from './attachments.ts'
 
@@ -41,6 +41,27 @@ export async function openOutbox(workingDir: string, conversationId: string): Pr
 const isFolder = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 
 const isEmptyFolder = (path: string): boolean => isFolder(path) && readdirSync(path).length === 0
+
+/**
+ * Adds a file to the answer of a turn that runs. Throws `unsupported_operation` where its backend has no outbox in the working
+ * folder.
+ */
+export async function addToOutbox(
+  { filename, raw = '' }: Part,
+  { workingDir, conversationId }: { readonly workingDir: string; readonly conversationId: string },
+): Promise<void> {
+  const folders = ['.molecule', 'outbox', safeFileName(conversationId, 'conversation')]
+  const paths = folders.map((_, index) => join(workingDir, ...folders.slice(0, index + 1)))
+  // An agent may have put a link here: files must not be written to its target.
+  if (!paths.every(isFolder))
+    throw new MoleculeError('unsupported_operation', 'this agent cannot add a file to its answer this way')
+  const folder = paths.at(-1) as string
+  const name = safeFileName(filename, 'file')
+  const taken = new Set(readdirSync(folder).map((each) => each.toLowerCase()))
+  let free = name
+  for (let number = 2; taken.has(free.toLowerCase()); number++) free = numberedFileName(name, number)
+  writeFileSync(join(folder, free), Buffer.from(raw, 'base64'), { flag: 'wx', mode: 0o600 })
+}
 
 interface OutboxFiles {
   readonly files: readonly Part[]
