@@ -25,8 +25,10 @@ function* workOf(taskId: string): Transaction<TaskWork | undefined> {
 interface LastTry {
   readonly workspaceId: string
   readonly messageId: string
-  /** It failed for good. A replay of it that was made before is its copy. */
+  /** It failed for good. */
   readonly isDead: boolean
+  /** The task of its replay. */
+  readonly replayedAs: string | undefined
 }
 
 /** The last message of a task; undefined when it was pruned. */
@@ -34,9 +36,17 @@ export const readLastTry = (store: ReadStore, taskId: string): Promise<LastTry |
   store.read(() => lastTryOf(taskId))
 
 function* lastTryOf(taskId: string): Transaction<LastTry | undefined> {
-  const [row] = yield* sql<{ id: string; workspace_id: string; state: string }>(
-    `select m.id, m.workspace_id, m.state from messages m where ${messagesOfTask('m', '$1')} order by m.n desc limit 1`,
+  const [row] = yield* sql<{ id: string; workspace_id: string; state: string; replayed_as: string | null }>(
+    `select m.id, m.workspace_id, m.state, m.replayed_as from messages m where ${messagesOfTask('m', '$1')}
+     order by m.n desc limit 1`,
     [taskId],
   )
-  return row && { workspaceId: row.workspace_id, messageId: row.id, isDead: row.state === 'dead' }
+  return (
+    row && {
+      workspaceId: row.workspace_id,
+      messageId: row.id,
+      isDead: row.state === 'dead',
+      replayedAs: row.replayed_as ?? undefined,
+    }
+  )
 }

@@ -77,11 +77,20 @@ export function channelCommandTests(under: ChannelUnderTest): void {
     assert.match(await command('retry'), /no message to run again/)
     const failed = service.say({ place, author: ADA, text: 'one' })
     await waitUntil(() => service.reaction(place, failed) === 'failed', 'the message failed')
+    const deadLetters = async () =>
+      (await chat.platform.request('GET', `/workspaces/${chat.workspaceId}/dead-letters`)).body.dead_letters
+    // A replay in the canvas, which fails too: its own dead letter is the last one then.
+    const [first] = await deadLetters()
+    const path = `/workspaces/${chat.workspaceId}/dead-letters/${first.id}/replay`
+    assert.equal((await chat.platform.request('POST', path)).status, 200)
+    await waitUntil(async () => {
+      const [now] = await deadLetters()
+      return now !== undefined && now.id !== first.id
+    }, 'the replay failed')
     await writeFile(flag, '')
     assert.match(await command('retry'), /I run this again: one/)
     await waitForText(chat, place, 'ran one')
-    const dead = await chat.platform.request('GET', `/workspaces/${chat.workspaceId}/dead-letters`)
-    assert.deepEqual(dead.body.dead_letters, [])
+    assert.deepEqual(await deadLetters(), [])
     await waitUntil(async () => /was answered/.test(await command('retry')), 'the retry has ended')
     await rm(flag)
     const stopped = service.say({ place, author: ADA, text: 'wait' })
@@ -91,7 +100,7 @@ export function channelCommandTests(under: ChannelUnderTest): void {
     await writeFile(flag, '')
     assert.match(await command('retry'), /I run this again: wait/)
     await waitForText(chat, place, 'ran wait')
-    assert.equal((await chat.tasks()).length, 4)
+    assert.equal((await chat.tasks()).length, 5)
     assert.equal(new Set((await chat.tasks()).map(({ contextId }) => contextId)).size, 1)
   })
 

@@ -15,6 +15,8 @@ import { NO_AGENT } from './agent.ts'
 import type { BotCommandContext, CommandInput } from './command.ts'
 
 const WORDS_CHARACTERS_MAX = 80
+/** Replays of one message that are looked through for the last one. */
+const REPLAYS_MAX = 20
 
 export async function retryLast(input: CommandInput, context: BotCommandContext): Promise<string> {
   const { chatLog, reception, stored, follower, clock } = context
@@ -24,18 +26,31 @@ export async function retryLast(input: CommandInput, context: BotCommandContext)
   const key = { channel: stored.name, place: place.id }
   const known = await chatLog.place(key, JSON.stringify(place))
   const last = await chatLog.lastOf(key)
-  const task = last?.taskId === undefined ? undefined : await reception.task(last.taskId, { artifacts: false })
-  if (last === undefined || task === undefined) return 'There is no message to run again.'
+  const taskId = last?.taskId && (await lastReplayOf(last.taskId, context))
+  const task = taskId && (await reception.task(taskId, { artifacts: false }))
+  if (last === undefined || !task) return 'There is no message to run again.'
   const { state } = task.status
   if (!isFinal(state)) return 'The last message of this chat is not finished: there is nothing to run again.'
   if (state === 'TASK_STATE_COMPLETED')
     return 'The last message of this chat was answered: there is nothing to run again.'
-  const taskId = await runAgain({ task, known, workspaceId }, input, context)
+  const newTaskId = await runAgain({ task, known, workspaceId }, input, context)
   const { messageId } = last
-  await chatLog.record({ ...key, id, messageId, person: author.id, taskId })
-  follower.follow({ ...key, id, messageId, person: author.id, taskId, receivedAtMs: clock.nowMs() }, workspaceId)
+  const message = { ...key, id, messageId, person: author.id, taskId: newTaskId }
+  await chatLog.record(message)
+  follower.follow({ ...message, receivedAtMs: clock.nowMs() }, workspaceId)
   const words = textOf(lastMessage(task)?.parts).replaceAll(/\s+/g, ' ').trim()
   return words === '' ? 'I run your last message again.' : `I run this again: ${shorten(words, WORDS_CHARACTERS_MAX)}`
+}
+
+/** A person may have replayed the dead letter in the canvas, and its replay may have failed too. */
+async function lastReplayOf(taskId: string, { store }: BotCommandContext): Promise<string> {
+  let last = taskId
+  for (let replays = 0; replays < REPLAYS_MAX; replays++) {
+    const replay = (await readLastTry(store, last))?.replayedAs
+    if (replay === undefined) return last
+    last = replay
+  }
+  return last
 }
 
 interface FailedMessage {
