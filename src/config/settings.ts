@@ -209,6 +209,8 @@ export const CONNECT_SETTINGS = [
 const GATEWAY_VARIABLES: readonly { readonly name: string; readonly text: string }[] = [
   { name: 'DISCORD_BOT_TOKEN', text: '`gateway`, `channel add`: the token of the Discord bot' },
   { name: 'TELEGRAM_BOT_TOKEN', text: '`gateway`, `channel add`: the token of the Telegram bot' },
+  { name: 'SLACK_BOT_TOKEN', text: '`gateway`, `channel add`: the bot token of the Slack app (`xoxb-...`)' },
+  { name: 'SLACK_APP_TOKEN', text: '`gateway`, `channel add`: the app-level token of the Slack app (`xapp-...`)' },
   { name: 'SOCKET_CHANNEL_TOKEN', text: '`gateway`, `channel add`: the token for a chat program of your own' },
   { name: 'AGENT_BACKEND', text: '`gateway`: the backend that answers (claude)' },
   { name: 'BACKEND_CLI_PATH', text: "`gateway`: the program of the backend (the backend's own)" },
@@ -225,7 +227,7 @@ const GATEWAY_VARIABLES: readonly { readonly name: string; readonly text: string
     name: 'OWNER',
     text: '`gateway`: ids of the owners of the bots, comma-separated: `discord:123`, or `123` where one bot is set',
   },
-  ...['DISCORD', 'TELEGRAM', 'SOCKET'].flatMap((service) => [
+  ...['DISCORD', 'TELEGRAM', 'SLACK', 'SOCKET'].flatMap((service) => [
     { name: `${service}_ALLOWED_USERS`, text: '`gateway`: ids of people who need no pairing, comma-separated' },
     {
       name: `${service}_ALLOWED_CHANNELS`,

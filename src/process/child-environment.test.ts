@@ -16,6 +16,7 @@ test('RT-12 a child of a platform inherits no token, database URL and channel se
     Database_Url: 's',
     DISCORD_BOT_TOKEN: 's',
     TELEGRAM_BOT_TOKEN: 's',
+    SLACK_APP_TOKEN: 's',
     SOCKET_CHANNEL_TOKEN: 's',
     PGPASSWORD: 's',
     PGHOST: 'the store',

@@ -20,6 +20,8 @@ import { droppedPaths } from '../../src/cli/files/dropped-paths.ts'
 
 import { tablesAsCode } from '../../src/doors/chat/markdown/markdown-tables.ts'
 import { renderDiscord } from '../../src/doors/discord/discord-markdown.ts'
+import { readable } from '../../src/doors/slack/slack-messages.ts'
+import { renderSlack } from '../../src/doors/slack/slack-mrkdwn.ts'
 import { renderTelegram } from '../../src/doors/telegram/telegram-html.ts'
 import { maskPatterns, silentLog } from '../../src/log.ts'
 import { divideMarkdown, parseMarkdown } from '../../src/markdown.ts'
@@ -153,6 +155,8 @@ const PARSERS: Readonly<Record<string, readonly [run: (text: string) => unknown,
   'a text in a terminal': [withoutControls, PROSE],
   'tables in a chat': [tablesAsCode, MARKDOWN],
   'an answer in Discord': [renderDiscord, MARKDOWN],
+  'an answer in Slack': [renderSlack, MARKDOWN],
+  'a message of Slack': [readable, ['<', '>', '|', '&lt;', '<@U1|', '<https://e.org', 'a ']],
   'an answer in Telegram': [renderTelegram, MARKDOWN],
   'an answer in a terminal': [
     (text) => {

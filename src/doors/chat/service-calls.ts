@@ -38,13 +38,15 @@ const DOWNLOAD_MS_MAX = 3 * 60_000
 interface DownloadOptions {
   readonly bytesMax: number
   readonly service: string
+  /** For a service whose files need its token. A redirect is not followed, so no other host gets them. */
+  readonly headers?: Readonly<Record<string, string>>
   readonly timeoutMs?: number
 }
 
 /** The bytes behind a URL of the service. The URL may contain the token, so no error names it. */
 export async function downloadFile(
   url: string,
-  { bytesMax, service, timeoutMs = DOWNLOAD_MS_MAX }: DownloadOptions,
+  { bytesMax, service, headers, timeoutMs = DOWNLOAD_MS_MAX }: DownloadOptions,
   signal: AbortSignal,
 ): Promise<Uint8Array> {
   const late = AbortSignal.timeout(timeoutMs)
@@ -54,7 +56,7 @@ export async function downloadFile(
       retryable: true,
     })
   try {
-    const response = await fetch(url, { signal: AbortSignal.any([signal, late]), redirect: 'error' })
+    const response = await fetch(url, { headers, signal: AbortSignal.any([signal, late]), redirect: 'error' })
     if (!response.ok) throw failed(`it answers ${response.status}`)
     if (Number(response.headers.get('content-length') ?? 0) > bytesMax) throw tooLarge()
     const chunks: Uint8Array[] = []

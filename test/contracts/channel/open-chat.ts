@@ -17,10 +17,16 @@ export interface ChannelUnderTest {
   readonly name?: string
   start(): Promise<ChatService>
   readonly textCharactersMax: number
-  /** The service drops a second copy of a message, so a lost answer makes no delivery unknown. */
+  /** Further settings of the kind. */
+  readonly settings?: Readonly<Record<string, string>>
+  /** The service drops a second copy of a message, or tells it apart in its history: a lost answer makes no delivery unknown. */
   readonly dropsCopies: boolean
   /** False: a bot that was away does not learn of new threads. */
   readonly findsThreads?: boolean
+  /** False: a bot has no sign that it writes. */
+  readonly hasTyping?: boolean
+  /** False: a message cannot be a reply to another one; there are only threads. */
+  readonly hasReplies?: boolean
 }
 
 export const ADA: Author = { id: '1001', name: 'Ada', isBot: false }
@@ -73,6 +79,7 @@ export async function openChat(t: TestContext, under: ChannelUnderTest, options:
     kind,
     token: service.token,
     api_url: service.apiUrl,
+    settings: under.settings,
     workspace_id: workspaceId,
     allowed_people: [ADA.id],
     ...options.channel,
