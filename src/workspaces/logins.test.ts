@@ -6,7 +6,7 @@ import type { Outcome } from '../inbox/worker.ts'
 import { type Log, silentLog } from '../log.ts'
 import { sql } from '../store/store.ts'
 import { createHomes } from './homes/homes.ts'
-import { createLogins, type LoginCheck, nextLoginState, shownByOutcome } from './logins.ts'
+import { createLogins, type LoginCheck } from './logins.ts'
 import { presenceOf } from './presence.ts'
 
 const WAIT_MS = 20_000
@@ -169,34 +169,6 @@ test('AG-1 a round ends at the next workspace when the platform stops, and stop 
   await within(stopped, 'the end of the looks', WAIT_MS)
   const rows = await store.read(() => sql('select id from workspaces where login_state is not null'))
   assert.deepEqual([rows, checked], [[{ id: ids[0] }], [`mock ${ids[0]}`]])
-})
-
-test('AG-1 a log-in that is not found is a problem until it is found, or a turn is answered', () => {
-  assert.equal(nextLoginState(undefined, FOUND), undefined)
-  const missing = nextLoginState(undefined, MISSING)
-  assert.equal(missing?.problem, 'missing: run it')
-  assert.equal(nextLoginState(missing, { ...FOUND, fingerprint: 'b' }), undefined)
-  const answered = nextLoginState(missing, MISSING, 'accepted')
-  assert.equal(answered?.problem, undefined)
-  // The log-in is in a place that the check does not know; it is not looked for again until something changes.
-  assert.deepEqual(nextLoginState(answered, MISSING), answered)
-  assert.equal(nextLoginState(answered, { ...MISSING, fingerprint: 'b' })?.problem, 'missing: run it')
-})
-
-test('AG-1 a log-in that the provider refused is a problem until the log-in changes or a turn is answered', () => {
-  const refused = nextLoginState(undefined, FOUND, 'refused')
-  assert.equal(refused?.problem, 'refused: run it')
-  assert.deepEqual(nextLoginState(refused, FOUND), refused)
-  assert.equal(nextLoginState(refused, { ...FOUND, fingerprint: 'b' }), undefined)
-  assert.equal(nextLoginState(refused, FOUND, 'accepted'), undefined)
-})
-
-test('only an answer and a refused log-in say something about the log-in', () => {
-  const failed = (code: string): Outcome => ({ type: 'dead', failure: { code, message: '' } })
-  assert.equal(shownByOutcome(failed('auth_failed')), 'refused')
-  assert.equal(shownByOutcome(failed('rate_limited')), undefined)
-  assert.equal(shownByOutcome({ type: 'stopped' }), undefined)
-  assert.equal(shownByOutcome({ type: 'done', finality: 'completed', parts: [], artifacts: [] }), 'accepted')
 })
 
 test('AG-1 CN-3 a workspace whose agent is not logged in needs a login, unless it is paused, failed or offline', () => {

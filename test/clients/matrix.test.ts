@@ -1,12 +1,11 @@
 /** Every published client against the real platform; the table in `docs/a2a.md` says what works, and is compared. */
+
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { text as readText } from 'node:stream/consumers'
 import { after, before, type TestContext, test } from 'node:test'
 import manifest from '../../package.json' with { type: 'json' }
+import { serve } from '../harness/loopback-server.ts'
 import { type PlatformUnderTest, sendWithoutWaiting, startPlatform } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 import { createClients, type MatrixClient } from './clients.ts'
@@ -49,19 +48,13 @@ after(() => platform.dispose())
 
 async function receive(t: TestContext): Promise<{ readonly url: string; readonly bodies: string[] }> {
   const bodies: string[] = []
-  const server = createServer((request, response) => {
+  const { url } = await serve(t, (request, response) => {
     readText(request).then((body) => {
       bodies.push(body)
       response.writeHead(200).end()
     }, assert.fail)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, bodies }
+  return { url: `${url}/hook`, bodies }
 }
 
 const urlOf = (workspaceId: string) => `${platform.url}/workspaces/${workspaceId}/a2a`

@@ -57,6 +57,19 @@ interface Message {
   readonly text: string
 }
 
+/** A message whose platform kills itself is answered by the next one, once, with this number of lost turns. */
+async function answersAfterCrash(
+  harness: CrashHarness,
+  { workspaceId, losses }: { readonly workspaceId: string; readonly losses: number },
+): Promise<void> {
+  const message = { workspaceId, messageId: 'only', text: 'hello' }
+  await sendIntoCrash(harness, message)
+  const task = await send(harness.platform, message)
+  assert.equal(task && replyText(task), 'done: hello\n')
+  const [stored] = await harness.end()
+  assert.deepEqual([stored?.state, stored?.losses, stored?.replies], ['done', losses, 1])
+}
+
 /** The platform kills itself during this message and is started again without a fault point. */
 async function sendIntoCrash(harness: CrashHarness, message: Message): Promise<void> {
   const task = await send(harness.platform, message)
@@ -144,35 +157,20 @@ for (const { engine, database } of ENGINES) {
 
     test('RE-1 killed between lease and spawn: the next platform runs the message once and counts the loss', async (t) => {
       const { harness, workspaceId } = await prepare(t, { point: 'leased', database: await database() })
-      const message = { workspaceId, messageId: 'only', text: 'hello' }
-      await sendIntoCrash(harness, message)
-      const task = await send(harness.platform, message)
-      assert.equal(task && replyText(task), 'done: hello\n')
-      const [stored] = await harness.end()
-      assert.deepEqual([stored?.state, stored?.losses, stored?.replies], ['done', 1, 1])
+      await answersAfterCrash(harness, { workspaceId, losses: 1 })
       assert.deepEqual(await harness.runs(), ['hello'])
     })
 
     test('RE-1 RT-11 RE-5 killed between answer and settle: the message runs twice with the same input and is answered once, and its processes are reaped', async (t) => {
       const { harness, workspaceId } = await prepare(t, { point: 'answered', database: await database() })
-      const message = { workspaceId, messageId: 'only', text: 'hello' }
-      await sendIntoCrash(harness, message)
-      const task = await send(harness.platform, message)
-      assert.equal(task && replyText(task), 'done: hello\n')
-      const [stored] = await harness.end()
-      assert.deepEqual([stored?.state, stored?.losses, stored?.replies], ['done', 1, 1])
+      await answersAfterCrash(harness, { workspaceId, losses: 1 })
       // Only models get the line about the interruption; the stdin of a command is the message alone.
       assert.deepEqual(await harness.runs(), ['hello', 'hello'])
     })
 
     test('RE-1 IN-1 killed between settle and its notification: the message never runs again, and sent again it finds the stored reply', async (t) => {
       const { harness, workspaceId } = await prepare(t, { point: 'settled', database: await database() })
-      const message = { workspaceId, messageId: 'only', text: 'hello' }
-      await sendIntoCrash(harness, message)
-      const task = await send(harness.platform, message)
-      assert.equal(task && replyText(task), 'done: hello\n')
-      const [stored] = await harness.end()
-      assert.deepEqual([stored?.state, stored?.losses, stored?.replies], ['done', 0, 1])
+      await answersAfterCrash(harness, { workspaceId, losses: 0 })
       assert.deepEqual(await harness.runs(), ['hello'])
     })
 

@@ -5,7 +5,8 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { CLAUDE_LOGGED_IN, createFakeProgram } from '../fakes/agents/fake-program.ts'
-import { BIN, openProgramAtTerminal, openTerminal, type RunCommandOptions, runCommand } from '../harness/command.ts'
+import { BIN, openProgramAtTerminal, openTerminal, runCommand } from '../harness/command.ts'
+import { commandsOf } from '../harness/commands-of.ts'
 import { type PlatformUnderTest, sendWithoutWaiting, startPlatform, startPlatformFor } from '../harness/platform.ts'
 import { temporaryDir } from '../harness/process-harness.ts'
 import { waitUntil } from '../harness/wait.ts'
@@ -28,14 +29,7 @@ describe('managing a platform from the command line', () => {
   })
   after(() => platform.dispose())
 
-  const molecule = (args: readonly string[], options: RunCommandOptions = {}) =>
-    runCommand(args, { ...options, env: { MOLECULE_HOME: platform.dataDir, ...options.env } })
-  const succeed = async (...args: string[]) => {
-    const { code, out, err } = await molecule(args)
-    assert.equal(code, 0, `${args.join(' ')}: ${err}`)
-    return out
-  }
-  const json = async (...args: string[]) => JSON.parse(await succeed(...args, '-o', 'json'))
+  const { molecule, succeed, json } = commandsOf(() => platform)
   const as = async (token: string) =>
     (await fetch(`${platform.url}/me`, { headers: { Authorization: `Bearer ${token}` } })).status
 

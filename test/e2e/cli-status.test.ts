@@ -4,7 +4,8 @@ import { spawnSync } from 'node:child_process'
 import { dirname } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { CLAUDE_LOGGED_IN, createFakeProgram } from '../fakes/agents/fake-program.ts'
-import { BIN, cleanEnvironment, type RunCommandOptions, runCommand } from '../harness/command.ts'
+import { BIN, cleanEnvironment, runCommand } from '../harness/command.ts'
+import { commandsOf } from '../harness/commands-of.ts'
 import { type PlatformUnderTest, startPlatform } from '../harness/platform.ts'
 import { temporaryDir } from '../harness/process-harness.ts'
 import { waitUntil } from '../harness/wait.ts'
@@ -23,13 +24,7 @@ describe('molecule status and people words', () => {
   })
   after(() => platform.dispose())
 
-  const molecule = (args: readonly string[], options: RunCommandOptions = {}) =>
-    runCommand(args, { ...options, env: { MOLECULE_HOME: platform.dataDir, ...options.env } })
-  const succeed = async (...args: string[]) => {
-    const { code, out, err } = await molecule(args)
-    assert.equal(code, 0, `${args.join(' ')}: ${err}`)
-    return out
-  }
+  const { molecule, succeed } = commandsOf(() => platform)
   const make = async (workspace: object) => {
     const { status, body } = await platform.request('POST', '/workspaces', workspace)
     assert.equal(status, 201, JSON.stringify(body))

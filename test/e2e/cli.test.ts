@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { parse } from 'yaml'
-import { BIN, openTerminal, type RunCommandOptions, runCommand } from '../harness/command.ts'
+import { BIN, openTerminal, runCommand } from '../harness/command.ts'
+import { commandsOf } from '../harness/commands-of.ts'
 import { type PlatformUnderTest, startPlatform } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 
@@ -19,15 +20,7 @@ describe('the commands of molecule', () => {
   })
   after(() => platform.dispose())
 
-  /** On the platform's machine: the data folder has its URL and token. */
-  const molecule = (args: readonly string[], options: RunCommandOptions = {}) =>
-    runCommand(args, { ...options, env: { MOLECULE_HOME: platform.dataDir, ...options.env } })
-  const succeed = async (...args: string[]) => {
-    const { code, out, err } = await molecule(args)
-    assert.equal(code, 0, `${args.join(' ')}: ${err}`)
-    return out
-  }
-  const json = async (...args: string[]) => JSON.parse(await succeed(...args, '-o', 'json'))
+  const { molecule, succeed, json } = commandsOf(() => platform)
 
   test('CL-1 workspace create, list and inspect print a table, JSON or YAML', async () => {
     const made = await json('workspace', 'create', 'lister', '--runtime', 'exec', '--set', 'cmd=cat', '--role', 'Lists')

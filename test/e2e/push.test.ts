@@ -1,10 +1,9 @@
 /** Webhooks: a real platform that calls a real receiver. */
+
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingHttpHeaders } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
@@ -13,6 +12,7 @@ import { AgentCard, TaskPushNotificationConfig } from '@a2a-js/sdk'
 import { JsonRpcTransportFactory } from '@a2a-js/sdk/client'
 import { JsonRpcTransport as OldTransport } from 'a2a-v03/client'
 import { startRemoteAgent } from '../fakes/remote-agent/start.ts'
+import { serve } from '../harness/loopback-server.ts'
 import { startPlatform, startPlatformFor } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 
@@ -31,7 +31,7 @@ async function receive(t: TestContext): Promise<Receiver> {
   const bodies: Body[] = []
   const headers: IncomingHttpHeaders[] = []
   const statuses: (number | 'silence')[] = []
-  const server = createServer((request, response) => {
+  const { url } = await serve(t, (request, response) => {
     json(request).then((body) => {
       bodies.push(body)
       headers.push(request.headers)
@@ -39,14 +39,7 @@ async function receive(t: TestContext): Promise<Receiver> {
       if (status !== 'silence') response.writeHead(status).end()
     }, assert.fail)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`
-  return { url, bodies, headers, statuses }
+  return { url: `${url}/hook`, bodies, headers, statuses }
 }
 
 const LOOPBACK_ALLOWED = { args: ['--allow-outbound', '127.0.0.1/32'] }

@@ -1,10 +1,10 @@
 /** One trace from the caller through delegations, tools, agents and webhooks, on a real platform. */
+
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingHttpHeaders } from 'node:http'
 import { after, before, test } from 'node:test'
 import { createFakeAgents } from '../fakes/agents/fake-program.ts'
+import { serve } from '../harness/loopback-server.ts'
 import { type PlatformUnderTest, replyText, startPlatform } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 
@@ -85,19 +85,12 @@ test('PL-15 an ACP agent gets the trace of each prompt, also when its process is
 
 test('PL-15 PL-19 the calls of a webhook have the trace of the request that set it', async (t) => {
   const received: IncomingHttpHeaders[] = []
-  const server = createServer((request, response) => {
+  const { url } = await serve(t, (request, response) => {
     received.push(request.headers)
     request.resume().on('end', () => response.writeHead(200).end())
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`
   const id = await platform.exec('cat', { name: 'hooked' })
-  await send(id, { configuration: { taskPushNotificationConfig: { url } } })
+  await send(id, { configuration: { taskPushNotificationConfig: { url: `${url}/hook` } } })
   await waitUntil(() => received.length >= 2)
   for (const { traceparent, tracestate } of received) assert.deepEqual({ traceparent, tracestate }, TRACE)
 })

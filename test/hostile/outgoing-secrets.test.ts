@@ -1,29 +1,17 @@
 /** Secrets that must not leave with outgoing calls, agents or refusals, on a real platform. */
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingHttpHeaders } from 'node:http'
 import { type TestContext, test } from 'node:test'
+import { serve } from '../harness/loopback-server.ts'
 import { replyText, startPlatformFor } from '../harness/platform.ts'
 
 const CREDENTIAL = 'the-credential-of-the-relay'
-
-async function serve(t: TestContext, listener: RequestListener): Promise<string> {
-  const server = createServer(listener)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
 
 /** An agent on one port that refuses all calls, and a card on another port that names it. */
 async function splitAgent(t: TestContext) {
   const atCard: IncomingHttpHeaders[] = []
   const atAgent: IncomingHttpHeaders[] = []
-  const agent = await serve(t, (request, response) => {
+  const { url: agent } = await serve(t, (request, response) => {
     atAgent.push(request.headers)
     request.resume().on('end', () => response.writeHead(401).end('who are you?'))
   })
@@ -32,11 +20,11 @@ async function splitAgent(t: TestContext) {
     capabilities: { streaming: true },
     supportedInterfaces: [{ url: interfaceUrl, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }],
   })
-  const named = await serve(t, (request, response) => {
+  const { url: named } = await serve(t, (request, response) => {
     atCard.push(request.headers)
     response.end(JSON.stringify(cardAt(`${agent}/rpc`)))
   })
-  const redirecting = await serve(t, (request, response) => {
+  const { url: redirecting } = await serve(t, (request, response) => {
     atCard.push(request.headers)
     if (request.method === 'GET') return void response.end(JSON.stringify(cardAt('/rpc')))
     request.resume().on('end', () => response.writeHead(307, { location: `${agent}/rpc` }).end())
@@ -63,7 +51,7 @@ test('AG-17 the credentials of a relay go only to the origin of its url, not to 
 })
 
 test('BK-1 the URL and the credentials of a webhook do not reach the agent', async (t) => {
-  const receiver = await serve(t, (_request, response) => response.end())
+  const { url: receiver } = await serve(t, (_request, response) => response.end())
   const platform = await startPlatformFor(t, { args: ['--allow-outbound', '127.0.0.1/32'] })
   const id = await platform.exec('cat', { runtime_config: { format: 'json' } })
   const url = `${receiver}/hook/path-secret?signature=query-secret`

@@ -1,12 +1,11 @@
 /** Forged webhook calls: the receiver that `docs/webhooks.md` shows accepts the platform's calls and no others. */
+
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
+import { serve } from '../harness/loopback-server.ts'
 import { startPlatformFor } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 
@@ -28,19 +27,13 @@ interface ReceivedCall {
 
 async function receive(t: TestContext): Promise<{ url: string; calls: ReceivedCall[] }> {
   const calls: ReceivedCall[] = []
-  const server = createServer((request, response) => {
+  const { url } = await serve(t, (request, response) => {
     text(request).then((body) => {
       calls.push({ body, signature: request.headers['x-molecule-signature']?.toString() })
       response.writeHead(200).end()
     }, assert.fail)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, calls }
+  return { url: `${url}/hook`, calls }
 }
 
 test('PL-19 each webhook is signed with the secret of its config, which is shown once', async (t) => {

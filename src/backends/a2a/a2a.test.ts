@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { errorOf, listEvents, makeTurn, type TurnOverrides } from '../../../test/fakes/turns.ts'
+import { serve } from '../../../test/harness/loopback-server.ts'
 import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/harness/process-harness.ts'
 import { systemClock } from '../../clock.ts'
 import { silentLog } from '../../log.ts'
@@ -30,7 +29,7 @@ interface Answerer {
 /** A scripted A2A 1.0 agent, and the backend that relays to it. */
 async function remote(t: TestContext, script: (rpc: Rpc, answerer: Answerer) => void, streaming = true) {
   const calls: Rpc[] = []
-  const server = createServer((request, response) => {
+  const { url } = await serve(t, (request, response) => {
     if (request.method === 'GET') {
       const supportedInterfaces = [{ url: '/rpc', protocolBinding: 'JSONRPC', protocolVersion: '1.0' }]
       return void response.end(JSON.stringify({ capabilities: { streaming }, supportedInterfaces }))
@@ -50,13 +49,6 @@ async function remote(t: TestContext, script: (rpc: Rpc, answerer: Answerer) => 
       script(rpc as Rpc, answerer)
     }, assert.fail)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const context = {
     processes: createProcessHarness(t).processes,
     environment: PLAIN_ENVIRONMENT,

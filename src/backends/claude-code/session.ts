@@ -1,6 +1,7 @@
 /**
  * The session token of claude: the id of its session, alone unless there is more to know for the next turn. Pure.
- * - `model`: the conversation was given this model. A session keeps its model, so the way back must be named.
+ * - `model`: the model that the conversation chose. claude keeps it for the session, so a turn that goes back to the usual
+ *   model must name that one.
  * - `costUsd`: what the session has cost. Some versions report only this sum, and then a turn costs the difference.
  */
 import { parseJsonObject } from '../../protocol/json.ts'

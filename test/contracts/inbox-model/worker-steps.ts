@@ -120,53 +120,28 @@ export const append = command({
   },
 })
 
-export const begin = command({
-  name: 'begin',
-  choice: fc.record(which),
-  possible: hasLease,
-  async run(modelRun, choice) {
-    const chosen = choose(modelRun, choice)
-    const expected = model.begin(chosen.held)
-    assert.equal(await chosen.node.local.inbox.begin(chosen.held.lease), expected)
-    return describeStep(chosen, expected)
-  },
-})
+/** A call that names only a lease. */
+const callOfLease = (
+  name: 'begin' | 'extend' | 'suspend' | 'resume',
+  inModel: (held: HeldLease) => string,
+  inInbox: (inbox: TestNode['local']['inbox'], lease: HeldLease['lease']) => Promise<string | undefined>,
+) =>
+  command({
+    name,
+    choice: fc.record(which),
+    possible: hasLease,
+    async run(modelRun, choice) {
+      const chosen = choose(modelRun, choice)
+      const expected = inModel(chosen.held)
+      assert.equal(await inInbox(chosen.node.local.inbox, chosen.held.lease), expected)
+      return describeStep(chosen, expected)
+    },
+  })
 
-export const extend = command({
-  name: 'extend',
-  choice: fc.record(which),
-  possible: hasLease,
-  async run(modelRun, choice) {
-    const chosen = choose(modelRun, choice)
-    const expected = model.extend(chosen.held)
-    assert.deepEqual(await chosen.node.local.inbox.extend([chosen.held.lease]), [expected])
-    return describeStep(chosen, expected)
-  },
-})
-
-export const suspend = command({
-  name: 'suspend',
-  choice: fc.record(which),
-  possible: hasLease,
-  async run(modelRun, choice) {
-    const chosen = choose(modelRun, choice)
-    const expected = model.suspend(chosen.held)
-    assert.equal(await chosen.node.local.inbox.suspend(chosen.held.lease), expected)
-    return describeStep(chosen, expected)
-  },
-})
-
-export const resume = command({
-  name: 'resume',
-  choice: fc.record(which),
-  possible: hasLease,
-  async run(modelRun, choice) {
-    const chosen = choose(modelRun, choice)
-    const expected = model.resumeHeld(chosen.held)
-    assert.equal(await chosen.node.local.inbox.resume(chosen.held.lease), expected)
-    return describeStep(chosen, expected)
-  },
-})
+export const begin = callOfLease('begin', model.begin, (inbox, lease) => inbox.begin(lease))
+export const extend = callOfLease('extend', model.extend, async (inbox, lease) => (await inbox.extend([lease]))[0])
+export const suspend = callOfLease('suspend', model.suspend, (inbox, lease) => inbox.suspend(lease))
+export const resume = callOfLease('resume', model.resumeHeld, (inbox, lease) => inbox.resume(lease))
 
 let questions = 0
 

@@ -10,10 +10,13 @@ import { COPIED_TEXT, copyMessages } from '../../../harness/stores/many-messages
 import { done, failure, hasCode, type InboxHarness } from '../harness.ts'
 
 const PAGE = { limit: 10, detail: false }
-const asking = (question: string): Outcome => ({
-  ...(done(question) as Outcome & { type: 'done' }),
-  finality: 'input_required',
+type Finality = (Outcome & { type: 'done' })['finality']
+const ended = (text: string, finality: Finality): Outcome => ({
+  ...(done(text) as Outcome & { type: 'done' }),
+  finality,
 })
+const asking = (question: string) => ended(question, 'input_required')
+
 export function chatTests(harness: InboxHarness): void {
   listTests(harness)
   messageTests(harness)
@@ -240,6 +243,8 @@ function messageTests(harness: InboxHarness): void {
         ['waiting_for_you', 'how red?'],
       ],
     )
+    const refused = await harness.run(letterTo(id), ended('not for me', 'rejected'))
+    assert.equal((await message(refused)).state, 'failed', 'the agent refused it')
   })
 
   test('CV-2 AG-16 a running message shows its open permission ask, and no question', async () => {
