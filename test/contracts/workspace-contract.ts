@@ -10,6 +10,7 @@ import { readSchedules } from '../../src/views/schedules.ts'
 import { createWorkspaceRegistry } from '../../src/workspaces/registry.ts'
 import { createSchedules } from '../../src/workspaces/schedules.ts'
 import { letterTo } from '../fakes/letters.ts'
+import { present } from '../harness/present.ts'
 import { createInboxHarness, hasCode } from './inbox/harness.ts'
 import type { StoreUnderTest } from './store-contract.ts'
 import { openWorkspaces, type WorkspacesUnderTest } from './workspace/under-test.ts'
@@ -61,7 +62,7 @@ function settingsTests(opened: WorkspacesUnderTest): void {
     assert.ok(createdAtMs > 0 && workingDir.startsWith('/'))
     const runtimeConfig = { a: 1, max_attempts: 7, max_concurrent_tasks: 3 }
     const limits = { maxConcurrentTasks: 3, maxAttempts: 7, runtimeConfig, queueDepth: 0, running: 0 }
-    assert.deepEqual(shown, {
+    assert.deepEqual(present(shown), {
       ...given,
       ...limits,
       id,
