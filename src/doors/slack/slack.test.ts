@@ -80,7 +80,7 @@ test('GW-18 Slack: direct chats, channels by mention, threads, edits, deletions,
   assert.deepEqual([of(group)[0]?.place, of(thread)[0]?.place, of(direct)[0]?.place], [group, thread, direct])
   service.edit({ place: group, messageId: asked, text: 'do that' })
   service.remove?.({ place: group, messageId: asked })
-  service.react({ place: group, messageId: asked, name: '+1::skin-tone-3', author: ADA })
+  service.reactNamed({ place: group, messageId: asked, name: '+1::skin-tone-3', author: ADA })
   await waitUntil(() => seen.reactions.length === 1)
   assert.deepEqual([seen.edited[0]?.text, seen.edited[0]?.messageId], ['do that', asked])
   assert.deepEqual(seen.deleted, [{ place: group.id, messageId: asked }])

@@ -111,7 +111,7 @@ export const METHODS: Readonly<Record<string, SlackMethod>> = {
       const { ts = '', text = '' } = args
       const row = world.find(channel, ts)
       if (row === undefined) throw new SlackRefusal('message_not_found')
-      if (row.user !== world.bot.user) throw new SlackRefusal('cant_update_message')
+      if (row.user !== world.bot.user || world.refusesEdits) throw new SlackRefusal('cant_update_message')
       if (text === '') throw new SlackRefusal('no_text')
       if (text.length > UPDATE_CHARACTERS_MAX) throw new SlackRefusal('msg_too_long')
       // Blocks that are not given stay.

@@ -19,6 +19,7 @@ const STATES: Readonly<Record<string, string>> = {
   x: 'failed',
 }
 const ADA: Author = { id: 'U0ADA', name: 'ada', isBot: false }
+const REACTIONS = { '👍': '+1', '👎': '-1', '🛑': 'octagonal_sign' } as const
 const SENDS = ['chat.postMessage', 'files.completeUploadExternal']
 
 export interface FakeSlack extends ChatService {
@@ -29,8 +30,8 @@ export interface FakeSlack extends ChatService {
   fail(method: string, fault: SlackFault): void
   /** A person writes, and no event says so: only the history shows it. */
   sayUnseen(message: Said): string
-  /** A person reacts to a message. */
-  react(reaction: { place: Place; messageId: string; name: string; author: Author }): void
+  /** A person reacts to a message, by the name that Slack has for it. */
+  reactNamed(reaction: { place: Place; messageId: string; name: string; author: Author }): void
 }
 
 export async function startSlack(): Promise<FakeSlack> {
@@ -55,6 +56,11 @@ export async function startSlack(): Promise<FakeSlack> {
   const emit = (event: object) =>
     sockets.send('events_api', { type: 'event_callback', team_id: world.team, event_id: `Ev${world.stamp()}`, event })
   const announce = (row: SlackRow) => emit({ ...world.show(row), channel: row.channel })
+  const reactNamed: FakeSlack['reactNamed'] = ({ place, messageId, name, author }) => {
+    know(world, author)
+    const item = { type: 'message', channel: partsOf(place).channel, ts: messageId }
+    emit({ type: 'reaction_added', user: author.id, reaction: name, item })
+  }
   let responses = 0
   /** Sends a press or a command; resolves with what only the person sees. */
   const interact = (type: 'interactive' | 'slash_commands', payload: object): Promise<string> =>
@@ -99,15 +105,10 @@ export async function startSlack(): Promise<FakeSlack> {
       const event = { type: 'message', subtype: 'message_deleted', channel: row.channel, deleted_ts: row.ts }
       emit({ ...event, previous_message, hidden: true })
     },
-    react({ place, messageId, name, author }) {
-      know(world, author)
-      const { channel } = partsOf(place)
-      emit({
-        type: 'reaction_added',
-        user: author.id,
-        reaction: name,
-        item: { type: 'message', channel, ts: messageId },
-      })
+    react: ({ emoji, ...reaction }) => reactNamed({ ...reaction, name: REACTIONS[emoji] }),
+    reactNamed,
+    refuseEdits() {
+      world.refusesEdits = true
     },
     written: (place) => world.rows.filter((row) => isWrittenIn(row, place, world)).map(toWritten),
     reaction: (place, messageId) =>

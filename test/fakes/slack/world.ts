@@ -67,6 +67,7 @@ export class SlackWorld {
   readonly team = 'T0001'
   readonly bot = { user: 'U0BOT', bot: 'B0BOT', name: 'molecule' }
   readonly scopes = new Set(SCOPES)
+  refusesEdits = false
   readonly channels = new Map<string, SlackChannelRow>()
   readonly users = new Map<string, { readonly name: string; readonly isBot: boolean }>()
   readonly rows: SlackRow[] = []
