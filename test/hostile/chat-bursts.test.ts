@@ -17,10 +17,16 @@ const BURSTS: readonly Burst[] = [
 /** A second of the service takes so long. */
 const SECOND_MS = 100
 
+const AGENTS = {
+  'at once': {},
+  'while they are written': { runtime_config: { delay: '500ms', stream: 'true' } },
+}
+
 for (const under of SERVICES)
   for (const burst of BURSTS)
-    test(`GW-13 ${under.kind}: ${burst.places} chats with ${burst.messages} messages each are all answered once, in order`, async (t: TestContext) => {
-      const chat = await openChat(t, under, { workspace: { runtime: 'mock', max_concurrent_tasks: 8 } })
-      chat.service.keepLimits(SECOND_MS)
-      await answerBurst(chat, burst)
-    })
+    for (const [how, agent] of Object.entries(AGENTS))
+      test(`GW-13 GW-15 ${under.kind}: ${burst.places} chats with ${burst.messages} messages each are all answered once, in order, ${how}`, async (t: TestContext) => {
+        const chat = await openChat(t, under, { workspace: { runtime: 'mock', max_concurrent_tasks: 8, ...agent } })
+        chat.service.keepLimits(SECOND_MS)
+        await answerBurst(chat, burst)
+      })

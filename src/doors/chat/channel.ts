@@ -103,7 +103,10 @@ export interface Channel {
    */
   render(markdown: string): readonly string[]
   send(message: ChatPost, signal: AbortSignal): Promise<SendResult>
-  /** Replaces the text of an own message and removes its buttons. Idempotent. Never `unknown`. */
+  /**
+   * Replaces the text of an own message and removes its buttons. Idempotent. Never `unknown`. `final`: that message can no longer
+   * be edited, and an answer is then sent anew.
+   */
   edit(message: MessageKey & { readonly text: string }, signal: AbortSignal): Promise<SendResult>
   /** Shows for some seconds that the bot is writing. A failure is ignored. */
   typing(place: string): Promise<void>
