@@ -69,6 +69,8 @@ export const layerTable = {
         'src/store',
         'src/inbox/rows/dedupe.ts',
         'src/inbox/budget/budget-rows.ts',
+        // A need and a note of the activity name a delivery alike.
+        'src/inbox/delivery-name.ts',
         'src/inbox/delegate/tree.ts',
         'src/inbox/read/event-log.ts',
         'src/inbox/read/log-wire.ts',
@@ -133,6 +135,7 @@ export const layerTable = {
         'src/inbox/activity.ts',
         'src/inbox/owners.ts',
         'src/inbox/delivery.ts',
+        'src/inbox/delivery-name.ts',
         'src/views',
         'src/client',
       ],

@@ -1,6 +1,7 @@
 /** Dependencies of the chat door, and of one connected channel. */
 import type { Clock } from '../../clock.ts'
 import type { Deliveries } from '../../inbox/delivery.ts'
+import { requestDoor } from '../../inbox/delivery-name.ts'
 import type { Budgets, DeadLetters, PendingAsks } from '../../inbox/owners.ts'
 import type { Reception } from '../../inbox/reception.ts'
 import type { Log } from '../../log.ts'
@@ -124,7 +125,7 @@ export const answeringWorkspace = async (
 export const deliveryDoor = (channel: string): string => `chat:${channel}`
 
 /** Prompts are deliveries too. They have a line of their own in each place: an answer never waits for one. */
-export const promptDoor = (channel: string): string => `${deliveryDoor(channel)} (prompts)`
+export const promptDoor = (channel: string): string => requestDoor(deliveryDoor(channel))
 
 /** What the platform says by itself has a line of its own too: in quiet hours it waits, and an answer does not. */
 export const homeDoor = (channel: string): string => `${deliveryDoor(channel)} (home)`

@@ -6,6 +6,7 @@ import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { withinPage } from '../../store/page-budget.ts'
 import { type Store, sql, statement, type Transaction, together } from '../../store/store.ts'
 import type { Deliveries, Delivery, DeliveryBody, DeliveryDecision, DeliveryPart, DeliveryResult } from '../delivery.ts'
+import { nameDelivery } from '../delivery-name.ts'
 import { recordChange } from '../rows/log.ts'
 import type { DeliveryHints } from './delivery-hints.ts'
 import { insertDelivery, sendOn } from './insert-delivery.ts'
@@ -312,8 +313,7 @@ interface TaskOfDelivery {
 }
 
 /** What a person reads of it in the activity. */
-const nameOf = ({ task_id: taskId, door }: TaskOfDelivery): string =>
-  `the ${taskId === null ? 'message' : 'answer'} to ${door}`
+const nameOf = (row: TaskOfDelivery): string => `the ${nameDelivery(row).text}`
 
 /** Writes into the log of the workspace, so that live readers see a change of what needs a person. */
 function* noteDelivery(row: TaskOfDelivery, note: { readonly text: string; readonly by: string }): Transaction<void> {

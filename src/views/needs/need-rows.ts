@@ -4,6 +4,7 @@
  */
 import type { ApiAnswer } from '../../api/api.ts'
 import { formatWait } from '../../duration.ts'
+import { nameDelivery } from '../../inbox/delivery-name.ts'
 import type { StatusMessage } from '../../inbox/rows/status-message.ts'
 import type { Part } from '../../protocol/a2a.ts'
 import { restoreEnvelope } from '../../protocol/envelope.ts'
@@ -285,9 +286,10 @@ interface DeliveryRow extends ListedRow {
 function deliveryNeed(row: DeliveryRow): FoundNeed {
   const text = joinTexts((JSON.parse(row.body) as { readonly parts?: readonly Part[] }).parts ?? [])
   const how = row.state === 'unknown' ? 'may not have arrived' : 'could not be sent'
+  const { article, text: name } = nameDelivery(row)
   return {
     ...needOf('delivery', row),
-    reason: `${row.task_id === null ? 'a message' : 'an answer'} to ${row.door} ${how}${row.error === null ? '' : `: ${firstLine(row.error)}`}`,
+    reason: `${article} ${name} ${how}${row.error === null ? '' : `: ${firstLine(row.error)}`}`,
     text: text === '' ? undefined : text,
     to: `${row.door} ${row.channel}`,
   }

@@ -123,7 +123,7 @@ export function channelPeopleTests(under: ChannelUnderTest): void {
     assert.doesNotMatch(prompt()?.text ?? '', /\u202e/)
   })
 
-  test('GW-9 a prompt whose answer is lost is a need of its owner until it is over', async (t) => {
+  test('GW-14 GW-9 a prompt whose answer is lost is a need of its owner until it is over', async (t) => {
     const { path: bin } = createFakeProgram('claude')
     const workspace = { runtime: 'claude-code', runtime_config: { bin } }
     const chat = await open(t, { workspace, env: CLAUDE_LOGGED_IN })
@@ -138,6 +138,12 @@ export function channelPeopleTests(under: ChannelUnderTest): void {
       async () => chat.service.written(place).length > 0 && String(await needs()) === String(expected),
       () => `${expected} in ${JSON.stringify(chat.service.written(place))}`,
     )
+    const { needs_you } = (await chat.platform.request('GET', '/needs-you')).body
+    const lost = needs_you.filter(({ kind }: { kind: string }) => kind === 'delivery')
+    const name = `request to chat:${under.kind} may not have arrived`
+    for (const { reason } of lost) assert.ok(reason.startsWith(`a ${name}`), reason)
+    const activity = (await chat.platform.request('GET', `/workspaces/${chat.workspaceId}/activity`)).body
+    assert.equal(JSON.stringify(activity).includes(`the ${name}`), lost.length > 0)
     const [pending] = (await chat.platform.request('GET', '/pending')).body.pending
     await chat.platform.request('POST', `/pending/${encodeURIComponent(pending.id)}`, { decision: 'deny' })
     await waitUntil(async () => (await needs()).length === 0, 'nothing is left to decide')
