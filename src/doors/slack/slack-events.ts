@@ -126,7 +126,7 @@ async function receiveReaction(event: SlackEvent, { events, names, me }: SlackEv
   const emoji = emojiOf(reaction)
   if (item?.type !== 'message' || emoji === undefined || user === undefined || user === me.userId) return
   const [author, place] = await Promise.all([names.author({ user }), names.place(item.channel, undefined)])
-  await events.reacted?.({ place, messageId: item.ts, author, emoji })
+  await events.reacted?.({ place, messageId: item.ts, author, emoji, isInAnyThread: true })
 }
 
 interface PressBody {

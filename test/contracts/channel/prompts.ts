@@ -174,7 +174,8 @@ export function channelPromptTests(under: ChannelUnderTest): void {
   test('GW-14 GW-9 a reaction of an owner answers: 👍 allows once, 👎 denies; of another person it changes nothing', async (t) => {
     const chat = await openAsking(t)
     await chat.makeOwner(ADA)
-    const place = chat.service.newPlace('group')
+    // A service may not say in which thread the message of a reaction is.
+    const place = chat.service.newPlace('thread', chat.service.newPlace('group'))
     const say = (text: string) => chat.service.say({ place, author: ADA, text, mentions: true })
     say('!ask make test')
     const first = await prompt(chat, place, 'make test')
