@@ -22,6 +22,8 @@ interface SlackFile {
   readonly id: string
   readonly name?: string | null
   readonly mimetype?: string
+  /** `slack_audio`: recorded with the button for audio clips. */
+  readonly subtype?: string
   readonly size?: number
   readonly url_private?: string
   readonly url_private_download?: string
@@ -91,10 +93,19 @@ export function toIncomingMessage(
   }
 }
 
-function toFile({ name, mimetype, size, url_private, url_private_download }: SlackFile): IncomingFile[] {
+function toFile({ name, mimetype, subtype, size, url_private, url_private_download }: SlackFile): IncomingFile[] {
   const ref = url_private_download ?? url_private
   if (ref === undefined) return []
-  return [{ ref, name: name ?? 'file', ...(mimetype && { mediaType: mimetype }), ...(size && { bytes: size }) }]
+  const isVoice = subtype === 'slack_audio'
+  return [
+    {
+      ref,
+      name: name ?? 'file',
+      ...(mimetype && { mediaType: mimetype }),
+      ...(size && { bytes: size }),
+      ...(isVoice && { isVoice }),
+    },
+  ]
 }
 
 /** As a person reads it: links and mentions without their signs, and no escapes. */

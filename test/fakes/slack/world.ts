@@ -1,4 +1,5 @@
 /** The state of the fake Slack: one workspace with channels, direct chats, people, messages, threads, files and reactions. */
+import type { Said } from '../chat-service.ts'
 
 export interface SlackChannelRow {
   readonly id: string
@@ -14,6 +15,7 @@ export interface SlackFileRow {
   readonly name: string
   readonly length: number
   readonly mimetype?: string
+  readonly subtype?: string
   content: Uint8Array | undefined
   /** When the file was shared, and as which message. */
   shared?: { readonly channel: string; readonly ts: string; readonly atMs: number }
@@ -115,9 +117,16 @@ export class SlackWorld {
     return row
   }
 
-  addFile(file: { readonly name: string; readonly content: Uint8Array; readonly mediaType?: string }): SlackFileRow {
-    const { name, content, mediaType } = file
-    const row: SlackFileRow = { id: this.id('F'), name, content, length: content.length, mimetype: mediaType }
+  addFile(file: NonNullable<Said['files']>[number]): SlackFileRow {
+    const { name, content, mediaType, isVoice } = file
+    const row: SlackFileRow = {
+      id: this.id('F'),
+      name,
+      content,
+      length: content.length,
+      mimetype: mediaType,
+      subtype: isVoice ? 'slack_audio' : undefined,
+    }
     this.files.set(row.id, row)
     return row
   }
@@ -147,8 +156,8 @@ export class SlackWorld {
     }
   }
 
-  showFile({ id, name, length, mimetype }: SlackFileRow): object {
+  showFile({ id, name, length, mimetype, subtype }: SlackFileRow): object {
     const url = `${this.baseUrl}/files-pri/${this.team}-${id}`
-    return { id, name, size: length, mimetype, url_private: url, url_private_download: `${url}/download` }
+    return { id, name, size: length, mimetype, subtype, url_private: url, url_private_download: `${url}/download` }
   }
 }
