@@ -100,6 +100,7 @@ test('GW-18 Slack: an envelope is confirmed only after the door has stored its m
   for (const text of ['one', 'two']) service.say({ place, text })
   await waitUntil(() => service.sockets.unconfirmed() === 2)
   await waitUntil(() => service.sockets.repeats > 0, 'Slack gives it again')
+  assert.equal(service.sockets.unconfirmed(), 2)
   isDown = false
   service.say({ place: other, text: 'beside' })
   await waitUntil(() => service.sockets.unconfirmed() === 0)
