@@ -193,7 +193,7 @@ export const requirements: readonly Requirement[] = [
   built('GW-14', 'prompts and pairing codes are durable deliveries, shown where an owner can answer'),
   built('GW-15', 'answers stream as edits and end exact'),
   built('GW-16', 'the prompt names the speaker and carries quotes'),
-  built('GW-17', 'an agent reaches a person in their home chat', 'all but needs in home chats'),
+  built('GW-17', 'an agent reaches a person in their home chat'),
   built('GW-18', 'Slack and Matrix are channels on the same seam', 'Slack; settings, webhooks, kinds of adapters'),
 
   // Canvas

@@ -18,8 +18,10 @@ import {
   type ShortPost,
 } from './chat-context.ts'
 import { COMMAND_MENU, createCommands } from './commands/commands.ts'
+import { keepNotifying } from './homes/need-notices.ts'
 import { quietMs } from './homes/quiet-hours.ts'
 import { createLiveMessages } from './live/live-messages.ts'
+import { createPromptPosts } from './prompts/prompt-posts.ts'
 import { createPrompts, type Prompts } from './prompts/prompts.ts'
 import { catchUpAll } from './receive/catch-up.ts'
 import { createReceiver, type Receiver } from './receive/receive.ts'
@@ -143,6 +145,7 @@ async function deliverAll(
     keepDelivering(session, session.receiver.releaseHeld, wakeUp),
     ...[prompts, home].map((line) => keepDelivering(line, async () => undefined, createWakeUp())),
     session.prompts.keepCurrent(),
+    keepNotifying(session, createPromptPosts(session)),
   ])
 }
 

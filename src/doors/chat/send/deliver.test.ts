@@ -23,6 +23,7 @@ const LIMITS = { textCharactersMax: 100, uploadBytesMax: 0, downloadBytesMax: 0,
 function recordingKind() {
   const sent: ChatPost[] = []
   const tries = new Map<string, number>()
+  const edits: (readonly [messageId: string, text: string])[] = []
   const service: { fault: SendResult | undefined } = { fault: undefined }
   let isConnected = false
   const channel = {
@@ -38,6 +39,10 @@ function recordingKind() {
       sent.push(post)
       return { type: 'sent', messageId: String(sent.length) }
     },
+    edit: async ({ messageId, text }: { messageId: string; text: string }) => {
+      edits.push([messageId, text])
+      return { type: 'sent', messageId } as const
+    },
     findSent: async ({ text, afterMessageId = '0' }: SoughtPost) => {
       const index = sent.findIndex((post, n) => post.text === text && n + 1 > Number(afterMessageId))
       return index === -1 ? undefined : String(index + 1)
@@ -45,7 +50,7 @@ function recordingKind() {
     close: async () => undefined,
   } as unknown as Channel
   const kind = { kind: 'fake', open: async () => channel } as unknown as ChannelKind
-  return { kind, sent, tries, service, isConnected: () => isConnected }
+  return { kind, sent, edits, tries, service, isConnected: () => isConnected }
 }
 
 /** A chat door with one bot, and a worker that answers. Door and store are on the same clock, which stands still. */
@@ -70,6 +75,8 @@ async function openDoor(t: TestContext) {
   const door = createChatDoor({
     ...stored,
     deliveries: local.deliveries,
+    store: local.store,
+    workspaces: { get: async () => ({ name: 'echo' }) },
     findKind: async () => recording.kind,
     stateFolders: { open: async () => '', keepOnly: async () => undefined },
     outreach: { forward: async () => undefined },
@@ -92,7 +99,18 @@ async function openDoor(t: TestContext) {
   return {
     ...recording,
     clock,
-    promptLog: stored.promptLog,
+    ...stored,
+    deadLetters: local.deadLetters,
+    workspaceId,
+    /** The next message fails for good; its id. */
+    async fail() {
+      const directive = worker.next()
+      await local.reception.admit(letterTo(workspaceId))
+      const { value } = await directive
+      assert.ok(value?.type === 'lease')
+      await local.inbox.settle(value.lease, { type: 'dead', failure: { code: 'exit', message: 'it broke' } })
+      return value.lease.messageId
+    },
     deliveries: local.deliveries,
     /** The id of a task whose message waits. */
     ask: async () => (await local.reception.admit(letterTo(workspaceId))).taskId,
@@ -187,3 +205,31 @@ for (const [title, fault] of OUTAGES)
     }
     assert.deepEqual(await deliveries.needingDecision(), [])
   })
+
+test('GW-17 an owner is told in the home chat, once, what nobody has answered for two minutes; it says when that is over', async (t) => {
+  const { sent, edits, clock, pairings, homes, promptLog, fail, deadLetters, workspaceId, passUntil } =
+    await openDoor(t)
+  const own = { channel: 'bot', person: 'eve', name: 'Eve', place: 'home' }
+  await pairings.decide('bot/eve', { state: 'approved', role: 'owner', by: 'admin', mayChangeOwners: true })
+  await homes.set(own)
+  await homes.set({ ...own, person: 'ada', name: 'Ada', place: 'of a user' })
+  const id = await fail()
+  const quick = await fail()
+  const startMs = clock.nowMs()
+  await deadLetters.discard(workspaceId, quick)
+  await passUntil(() => sent.length > 0)
+  assert.ok(clock.nowMs() - startMs >= 2 * 60_000)
+  await passUntil(() => clock.nowMs() - startMs > 10 * 60_000)
+  assert.deepEqual(
+    sent.map(({ place, buttons }) => [place, buttons]),
+    [['home', []]],
+  )
+  assert.match(
+    sent[0]?.text ?? '',
+    /^`echo` needs you: `a message failed for good: it broke`\. .*molecule pending replay /,
+  )
+  assert.ok(sent[0]?.text.includes(id))
+  await deadLetters.discard(workspaceId, id)
+  await passUntil(() => edits.length > 0)
+  assert.deepEqual([edits[0]?.[0], sent.length, await promptLog.ofChannel('bot')], ['1', 1, []])
+})
