@@ -12,3 +12,6 @@ export const isNoReply = (parts: readonly { readonly text?: string }[] = []): bo
 
 /** The text so far may become that word. */
 export const mayBeNoReply = (text: string): boolean => NO_REPLY.startsWith(text.slice(0, 1000).trim())
+
+/** The beginning of an answer that may still become that word: it is not shown while it grows. */
+export const mayBecomeNoReply = (text: string): boolean => NO_REPLY.startsWith(text.trim())

@@ -24,6 +24,13 @@ test('GW-15 the state comes first, then what is written so far; a long text says
   assert.equal(endedText('Done', TURN, false), 'Done after 12s')
 })
 
+test('GW-17 an answer that may become NO_REPLY is not shown while it grows, nor when it has', () => {
+  for (const text of ['N', 'NO_REP', ' NO_REPLY\n'])
+    assert.equal(workingText({ ...TURN, text }, 2000), 'Working for 12s', text)
+  assert.equal(endedText('Done', { ...TURN, text: 'NO_REPLY' }, true), 'Done after 12s')
+  assert.equal(workingText({ ...TURN, text: 'NO_REPLY to you' }, 2000), 'Working for 12s\n\nNO_REPLY to you')
+})
+
 test('GW-15 names of tools are for all, their commands for owners; the last five are shown', () => {
   const tools = [...'abcdef'].map((name) => tool(name, `run ${name}`))
   const turn = { ...TURN, text: '', tools, toolCount: 6 }

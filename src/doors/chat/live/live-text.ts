@@ -4,6 +4,7 @@
  */
 import type { ChatToolView } from '../../../client/live-conversation.ts'
 import { formatDuration } from '../../../duration.ts'
+import { mayBecomeNoReply } from '../../../no-reply.ts'
 import { printable, printableName } from '../../../printable.ts'
 
 /** What a turn has shown until now. */
@@ -35,7 +36,8 @@ export const workingText = (turn: ShownTurn, charactersMax: number): string => {
 export const endedText = (word: 'Done' | 'Ended' | 'Waiting', turn: ShownTurn, keepsText: boolean): string =>
   withText(`${word} after ${seconds(turn.elapsedMs)}${toolsText(turn)}`, keepsText ? turn.text : '')
 
-const withText = (state: string, text: string): string => (text.trim() === '' ? state : `${state}\n\n${text}`)
+/** An empty text may become an answer that is silent, too. */
+const withText = (state: string, text: string): string => (mayBecomeNoReply(text) ? state : `${state}\n\n${text}`)
 
 const seconds = (ms: number): string => formatDuration(Math.max(1, Math.round(ms / 1000)) * 1000)
 
