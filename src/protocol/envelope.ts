@@ -83,6 +83,16 @@ export function withMessageMetadata(envelope: Envelope, more: Metadata): Envelop
   }
 }
 
+/** The envelope with another text, in the canonical and in the stored form. The other parts stay. */
+export function withMessageText({ raw: stored, ...envelope }: Envelope, text: string): Envelope {
+  const raw = stored as RawSend
+  const others = raw.params.message.parts.filter((_, index) => envelope.message.parts[index]?.text === undefined)
+  const typed = envelope.version === '1.0' ? { text } : { kind: 'text', text }
+  const parts = text === '' && others.length > 0 ? others : [typed, ...others]
+  const message = { ...raw.params.message, parts }
+  return { ...envelope, message: readMessage(message), raw: { ...raw, params: { ...raw.params, message } } }
+}
+
 /** The text that is stored. */
 export function writeEnvelope(envelope: Envelope): string {
   const { raw, trace } = envelope

@@ -31,6 +31,7 @@ import { readTaskTests } from './inbox/read/read-tasks.ts'
 import { searchTests } from './inbox/read/search.ts'
 import { storyTests } from './inbox/read/story.ts'
 import { usageTests } from './inbox/read/usage.ts'
+import { amendTests } from './inbox/settle/amend.ts'
 import { cancelTests } from './inbox/settle/cancel.ts'
 import { deadLetterTests } from './inbox/settle/dead-letters.ts'
 import { noteTests } from './inbox/settle/notes.ts'
@@ -49,6 +50,7 @@ export function inboxContract(underTest: StoreUnderTest): void {
     settleTests(harness)
     sendAndWaitTests(harness)
     cancelTests(harness)
+    amendTests(harness)
     recoverTests(harness)
     readTaskTests(harness)
     replyChunkTests(harness)

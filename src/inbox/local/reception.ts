@@ -5,7 +5,8 @@
 import { isFinal, isInterrupted, type Message, type Task, type TaskState } from '../../protocol/a2a.ts'
 import type { Transaction } from '../../store/store.ts'
 import type { Admission } from '../commands/admit.ts'
-import { cancel } from '../commands/cancel.ts'
+import { amend, withdraw } from '../commands/amend.ts'
+import { type CanceledTask, cancel } from '../commands/cancel.ts'
 import { readLog } from '../read/event-log.ts'
 import { createLogWire, readStreamedReply, type StreamedReply, toWholeReplies } from '../read/log-wire.ts'
 import { listTasks } from '../read/task-list.ts'
@@ -58,6 +59,12 @@ export function createReception(context: InboxContext, { delegations, children }
       changes.stop()
     }
   }
+  const afterCancel = async ({ workspaceId, running }: CanceledTask, taskId: string) => {
+    context.changed(workspaceId, taskId)
+    if (running !== undefined) workerQueues.stop(running)
+    lookForWork(context)
+    await children.lookAfter()
+  }
   return {
     async admit(letter) {
       const admission = await admit(letter)
@@ -85,12 +92,14 @@ export function createReception(context: InboxContext, { delegations, children }
         changes.stop()
       }
     },
+    amend: (message, text) => store.write(() => amend(message, text)),
+    async withdraw(message) {
+      const canceled = await store.write(() => withdraw(message))
+      if (canceled !== undefined) await afterCancel(canceled, message.taskId)
+      return canceled !== undefined
+    },
     async cancel(taskId, view = {}) {
-      const { workspaceId, running } = await store.write(() => cancel(taskId, view), view.workspaceId)
-      context.changed(workspaceId, taskId)
-      if (running !== undefined) workerQueues.stop(running)
-      lookForWork(context)
-      await children.lookAfter()
+      await afterCancel(await store.write(() => cancel(taskId, view), view.workspaceId), taskId)
       const task = await store.read(() => readTask(taskId, view))
       if (task === undefined) throw taskNotFound(taskId)
       return task

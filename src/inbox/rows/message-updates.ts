@@ -33,6 +33,18 @@ export const countLoss = (id: string): Statement =>
 
 // Waiting messages.
 
+/** It waits since its admission, or it was parked or given back before its turn began: no agent has seen it. */
+export const IS_UNTRIED = `${inStates('queued')} and interrupted = 0 and failures = 0 and losses = 0 and parks = 0
+  and session_retried = 0`
+
+/** Its sender changed its content. */
+export const replaceEnvelope = (id: string, content: { envelope: string; contentHash: string }): Statement =>
+  statement(`update messages set envelope = $2, content_hash = $3 where id = $1 and ${IS_UNTRIED}`, [
+    id,
+    content.envelope,
+    content.contentHash,
+  ])
+
 const READY_NOW = `update messages set ready_at = now_ms() where ${inStates('queued')} and ready_at > now_ms()`
 
 /** A message that waits for a time is ready now. Returns its id. */

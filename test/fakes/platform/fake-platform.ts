@@ -290,6 +290,8 @@ function createFakeReception(exists: Exists): FakeReception {
       waiting--
       return kept?.task
     },
+    amend: async () => false,
+    withdraw: async () => false,
     async cancel(taskId, view = {}) {
       const kept = find(taskId, view)
       if (kept === undefined) throw new MoleculeError('not_found', `there is no task ${taskId}`)
