@@ -17,6 +17,7 @@ import { channelPlaceTests } from './channel/place.ts'
 import { channelPromptTests } from './channel/prompts.ts'
 import { channelQuestionTests } from './channel/questions.ts'
 import { channelResendTests } from './channel/resend.ts'
+import { channelRevisionTests } from './channel/revisions.ts'
 import { channelStreamTests } from './channel/stream.ts'
 import { channelVoiceTests } from './channel/voice.ts'
 import { channelWaitTests } from './channel/waits.ts'
@@ -103,6 +104,7 @@ export function channelContract(under: ChannelUnderTest): void {
     channelPeopleTests(under)
     channelPlaceTests(under)
     channelPromptTests(under)
+    channelRevisionTests(under)
     channelQuestionTests(under)
     channelBudgetTests(under)
     channelVoiceTests(under)

@@ -7,6 +7,7 @@ import { createPairings } from '../../src/doors/chat/store/pairings.ts'
 import { workspaceId } from '../../src/ids.ts'
 import { sql } from '../../src/store/store.ts'
 import { readPairings } from '../../src/views/channels.ts'
+import { arrivalTests } from './chat-store/arrivals.ts'
 import { channelTests } from './chat-store/channels.ts'
 import { chatLogTests } from './chat-store/chat-log.ts'
 import { homeTests } from './chat-store/homes.ts'
@@ -189,5 +190,6 @@ export function chatStoreContract({ name, open }: StoreUnderTest): void {
     homeTests(underTest)
     chatLogTests(underTest)
     promptLogTests(underTest)
+    arrivalTests(underTest)
   })
 }

@@ -2,4 +2,10 @@
 import { startDiscord } from '../fakes/discord/discord.ts'
 import { channelContract } from './channel-contract.ts'
 
-channelContract({ kind: 'discord', start: startDiscord, textCharactersMax: 2000, dropsCopies: true })
+channelContract({
+  kind: 'discord',
+  start: startDiscord,
+  textCharactersMax: 2000,
+  dropsCopies: true,
+  namesForwarded: false,
+})

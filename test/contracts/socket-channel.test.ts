@@ -6,13 +6,20 @@ import { waitUntil } from '../harness/wait.ts'
 import { ADA, EVE, openChat } from './channel/open-chat.ts'
 import { type ChannelUnderTest, channelContract } from './channel-contract.ts'
 
-channelContract({ kind: 'socket', start: () => startSocketService(), textCharactersMax: 2000, dropsCopies: false })
+channelContract({
+  kind: 'socket',
+  start: () => startSocketService(),
+  textCharactersMax: 2000,
+  dropsCopies: false,
+  hasAlbums: true,
+})
 channelContract({
   kind: 'socket',
   name: 'socket (with history and nonces)',
   textCharactersMax: 2000,
   dropsCopies: true,
   findsThreads: false,
+  hasAlbums: true,
   start: () => startSocketService({ usesHistory: true, nonceMs: 60_000 }),
 })
 

@@ -6,7 +6,13 @@ import { waitUntil } from '../harness/wait.ts'
 import { ADA, openChat } from './channel/open-chat.ts'
 import { channelContract } from './channel-contract.ts'
 
-channelContract({ kind: 'telegram', start: startTelegram, textCharactersMax: 4096, dropsCopies: false })
+channelContract({
+  kind: 'telegram',
+  start: startTelegram,
+  textCharactersMax: 4096,
+  dropsCopies: false,
+  hasAlbums: true,
+})
 
 test('GW-12 a group that becomes a supergroup keeps its binding, and the answer that is on its way goes there', async (t) => {
   const service = await startTelegram()

@@ -6,6 +6,7 @@ import type { ChatContext } from '../../doors/chat/chat-context.ts'
 import { checkChannel } from '../../doors/chat/check-channel.ts'
 import { createOutreach, type Outreach } from '../../doors/chat/homes/outreach.ts'
 import { createStateFolders } from '../../doors/chat/state-folders.ts'
+import { createArrivals } from '../../doors/chat/store/arrivals.ts'
 import { createChannels } from '../../doors/chat/store/channels.ts'
 import { createChatLog } from '../../doors/chat/store/chat-log.ts'
 import { createHomeChats } from '../../doors/chat/store/home-chats.ts'
@@ -70,6 +71,7 @@ export function wireChat(options: WireChatOptions): WiredChat {
     pairings,
     chatLog: createChatLog(store),
     promptLog: createPromptLog(store),
+    arrivals: createArrivals(store),
     reception,
     workspaces,
     lifecycle,

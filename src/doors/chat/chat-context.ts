@@ -20,6 +20,7 @@ import type {
 } from './channel.ts'
 import type { LiveChatMessages } from './live-seam.ts'
 import type { StateFolders } from './state-folders.ts'
+import type { Arrivals } from './store/arrivals.ts'
 import type { Channels, StoredChannel } from './store/channels.ts'
 import type { ChatLog } from './store/chat-log.ts'
 import type { HomeChats } from './store/home-chats.ts'
@@ -32,6 +33,7 @@ export interface ChatContext {
   readonly chatLog: ChatLog
   readonly homes: HomeChats
   readonly promptLog: PromptLog
+  readonly arrivals: Arrivals
   readonly reception: Reception
   readonly logs: Pick<WorkspaceLogs, 'follow' | 'resolveCursor'>
   readonly store: ReadStore
@@ -97,6 +99,8 @@ export interface Signs {
   react(message: MessageKey, state: ReactionState): Promise<void>
   /** The answer to this message did not arrive: it is shown as failed, whatever its task says. */
   undelivered(message: MessageKey): void
+  /** The message was deleted: nothing is shown on it any more. */
+  forget(message: MessageKey): void
   typing(place: string): void
   /** True when the progress of a place may be shown now. */
   mayShowProgress(place: string): boolean

@@ -52,6 +52,9 @@ const CUT_MS_MAX = 2000
 /** When the session ends, a send that has begun may take this long. Its answer counts; without it the delivery is unknown. */
 const SENDING_MS_MAX = 5000
 
+/** Runs behind the messages of its place, so that a message is stored before its edit. */
+type ReceiverWork = (session: { readonly receiver: Receiver }) => Promise<void>
+
 export async function openSession(stored: StoredChannel, context: ChatContext, outer: AbortSignal): Promise<Session> {
   const { clock, log, channels } = context
   const channel = await openChannel(stored, context)
@@ -65,23 +68,26 @@ export async function openSession(stored: StoredChannel, context: ChatContext, o
   const inbound = createKeyedQueue()
   const behind = new Set<string>()
   const wakeUp = createWakeUp()
+  const warn = (text: string) => (error: unknown) =>
+    log.warn({ err: toMoleculeError(error), channel: stored.name }, text)
   const catchUp = () =>
     catchUpAll({ context, stored, channel, inbound, behind, connected: connected.promise, signal: stopping.signal })
+  const inPlace = (place: string, work: ReceiverWork) => inbound(place, async () => work(await connected.promise))
+  const editLost = warn('an edit in a chat could not be stored')
   try {
     await catchUp()
     const account = await channel.connect(
       {
-        message: (message) =>
-          inbound(message.place.id, async () => (await connected.promise).receiver.message(message)),
+        message: (message) => inPlace(message.place.id, ({ receiver }) => receiver.message(message)),
         command: (call) => answerCall(call, async () => (await connected.promise).receiver.command(call), log),
         press: (press) => answerCall(press, async () => (await connected.promise).receiver.press(press), log),
         reacted: (reaction) => runQuietly(async () => (await connected.promise).receiver.reacted(reaction), log),
+        edited: (message) => inPlace(message.place.id, ({ receiver }) => receiver.edited(message)).catch(editLost),
+        deleted: (message) => inPlace(message.place, ({ receiver }) => receiver.deleted(message)).catch(editLost),
         moved: async (from, to) => (await connected.promise).moved(from, to),
         reconnected() {
           wakeUp.wake()
-          catchUp().catch((error) =>
-            log.warn({ err: toMoleculeError(error), channel: stored.name }, 'what a bot missed could not be read'),
-          )
+          catchUp().catch(warn('what a bot missed could not be read'))
         },
         problem: (sentence) => void channels.setProblem(stored.name, sentence).catch(() => undefined),
         refused: (error) => ended.reject(error),

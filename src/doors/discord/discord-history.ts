@@ -1,7 +1,7 @@
 /** Reads what the bot missed: the messages of a channel, and the channels and threads of its servers. */
 import type { REST } from 'discord.js'
 import type { HistoryQuery, IncomingMessage, Place } from '../chat/channel.ts'
-import { type DiscordLibrary, type GatewayMessage, isGone } from './discord-events.ts'
+import { type DiscordLibrary, type GatewayMessage, isGone } from './discord-incoming.ts'
 import { idBefore, type RawChannel, toPlace } from './discord-messages.ts'
 
 export const PAGE_MESSAGES = 100

@@ -4,7 +4,7 @@
  */
 import type { Client } from 'discord.js'
 import type { ChannelEvents, ReactionState } from '../chat/channel.ts'
-import type { DiscordLibrary } from './discord-events.ts'
+import type { DiscordLibrary } from './discord-incoming.ts'
 
 /** States that `react` remembers, so that it removes the right one. */
 const SHOWN_MAX = 1000

@@ -177,6 +177,8 @@ function receive(line: Line, { wire, events }: ConnectedLine): void {
   if (line['type'] === 'command') void events.command({ ...line['command'], id, answer })
   if (line['type'] === 'press') void events.press({ ...line['press'], id, answer })
   if (line['type'] === 'reacted') void events.reacted?.(line['reaction'])
+  if (line['type'] === 'edited') void events.edited?.(line['message'])
+  if (line['type'] === 'deleted') void events.deleted?.(line['message'])
   if (line['type'] !== 'message') return
   const message = line['message'] as IncomingMessage
   // A message that could not be stored is not confirmed: the program sends it again after the next greeting.

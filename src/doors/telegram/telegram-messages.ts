@@ -36,8 +36,16 @@ function toAuthor(user: User): Author {
   return { id: String(user.id), name: fullName(user), isBot: user.is_bot }
 }
 
+interface NewMessageUpdate {
+  readonly update_id: number
+  readonly message?: Update['message'] | undefined
+}
+
 /** Undefined for what is no message of a person: joins, pins, new titles. */
-export function toIncomingMessage({ update_id, message }: Update, me: BotAccount): IncomingMessage | undefined {
+export function toIncomingMessage(
+  { update_id, message }: NewMessageUpdate,
+  me: BotAccount,
+): IncomingMessage | undefined {
   if (message === undefined) return undefined
   const text = message.text ?? message.caption ?? ''
   const files = filesOf(message)

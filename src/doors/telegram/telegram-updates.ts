@@ -28,7 +28,7 @@ interface PollContext {
 
 export async function keepPolling(api: Api, context: PollContext, signal: AbortSignal): Promise<void> {
   const { events, options } = context
-  const allowed_updates = ['message', 'callback_query', 'message_reaction'] as const
+  const allowed_updates = ['message', 'edited_message', 'callback_query', 'message_reaction'] as const
   let offset = 0
   /** The service may have kept updates for a bot that was away. */
   let isBehind = true
@@ -75,8 +75,9 @@ function readUpdate(update: Update, me: BotAccount) {
     const press = update.callback_query && toPress(update.callback_query)
     const { chat, migrate_to_chat_id } = update.message ?? {}
     const moved = chat && migrate_to_chat_id && { from: String(chat.id), to: String(migrate_to_chat_id) }
+    const edited = toIncomingMessage({ update_id: update.update_id, message: update.edited_message }, me)
     const reactions = update.message_reaction && toReactions(update.message_reaction)
-    return { press, moved, reactions, message: toIncomingMessage(update, me) }
+    return { press, moved, edited, reactions, message: toIncomingMessage(update, me) }
   } catch {
     return {}
   }
@@ -87,10 +88,11 @@ async function receive(
   api: Api,
   { events, options, me }: PollContext,
 ): Promise<void> {
-  const { press, moved, message, reactions = [] } = readUpdate(update, me)
+  const { press, moved, edited, message, reactions = [] } = readUpdate(update, me)
   try {
     if (moved) await events.moved?.(moved.from, moved.to)
     if (message) await events.message({ ...message, isLive })
+    if (edited) await events.edited?.(edited)
   } catch (error) {
     throw new UpdateNotStored('the update could not be stored', { cause: error })
   }

@@ -21,6 +21,10 @@ export interface ChannelUnderTest {
   readonly settings?: Readonly<Record<string, string>>
   /** The service drops a second copy of a message, or tells it apart in its history: a lost answer makes no delivery unknown. */
   readonly dropsCopies: boolean
+  /** The service gives the files of an album as messages with one group id. */
+  readonly hasAlbums?: boolean
+  /** False: a forwarded message does not say who wrote it. */
+  readonly namesForwarded?: boolean
   /** False: a bot that was away does not learn of new threads. */
   readonly findsThreads?: boolean
   /** False: a bot has no sign that it writes. */

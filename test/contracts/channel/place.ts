@@ -72,7 +72,7 @@ export function channelPlaceTests(under: ChannelUnderTest): void {
     chat.service.say({ place, author: ADA, text: 'breaking news', forwardedFrom: 'The Times' })
     const forwarded = (await replies(chat, before + 1)).at(-1) ?? ''
     assert.match(forwarded, /<from_chat>\nforwarded from: "[^"\n]+"\n<\/from_chat>\n\nbreaking news/)
-    if (under.kind !== 'discord') assert.match(forwarded, /forwarded from: "The Times"/)
+    if (under.namesForwarded !== false) assert.match(forwarded, /forwarded from: "The Times"/)
   })
 
   test('EX-2 GW-16 a program gets the text alone on stdin, the origin in the request, and people are told apart in its history', async (t) => {

@@ -28,28 +28,6 @@ export function chatLogTests(opened: ChatStoreUnderTest): void {
     assert.deepEqual(seen, ['m1', 'm2', 'm2', 'm4', 'm5'])
   })
 
-  test('GW-13 a message that arrives is kept, in order, until it is recorded; a copy of it is not new', async () => {
-    const arrival = (channel: string, id: string) => ({
-      ...{ channel, place: 'p', id, messageId: id, person: 'ada' },
-      ...{ description: '{}', isDirect: false, message: JSON.stringify(`${channel} ${id}`) },
-    })
-    for (const id of ['b', 'a']) assert.equal(await log().arrive(arrival('arrivals', id)), true)
-    assert.equal(await log().arrive(arrival('arrivals beside', 'b')), true)
-    assert.equal(await log().arrive(arrival('arrivals', 'b')), false)
-    assert.deepEqual(await log().arrived('arrivals'), ['"arrivals b"', '"arrivals a"'])
-    assert.equal(await log().handled(arrival('arrivals', 'a')), true)
-    await log().record(arrival('arrivals', 'b'))
-    await log().record({ ...arrival('arrivals', 'a'), taskId: 'task of a' })
-    assert.equal(await log().arrive(arrival('arrivals', 'b')), false)
-    assert.deepEqual(await log().arrived('arrivals'), [])
-    assert.deepEqual(
-      (await log().open('arrivals')).map(({ id, taskId }) => [id, taskId]),
-      [['a', 'task of a']],
-    )
-    assert.equal((await log().arrived('arrivals beside')).length, 1)
-    assert.ok((await log().place({ channel: 'arrivals', place: 'p' }, '{}')).contextId)
-  })
-
   test('GW-15 a live message is known until it ends, with its message', async () => {
     const key = (channel: string, id: string) => ({ channel, place: 'p', id, messageId: id, person: 'ada' })
     for (const id of ['a', 'b', 'c']) await log().record({ ...key('live', id), taskId: `task of ${id}` })

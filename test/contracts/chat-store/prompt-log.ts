@@ -1,6 +1,7 @@
 /** The prompts in the store, and the owners who are asked. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { createArrivals } from '../../../src/doors/chat/store/arrivals.ts'
 import { createChannels } from '../../../src/doors/chat/store/channels.ts'
 import { createChatLog } from '../../../src/doors/chat/store/chat-log.ts'
 import { createPairings } from '../../../src/doors/chat/store/pairings.ts'
@@ -74,7 +75,7 @@ export function promptLogTests(opened: ChatStoreUnderTest): void {
       )
     const writes = async (place: string, person: string, isDirect: boolean) => {
       const arrival = { channel: 'owners', place, id: place, messageId: place, person, isDirect }
-      await log().arrive({ ...arrival, description: '{}', message: '{}' })
+      await createArrivals(opened.store).arrive({ ...arrival, description: '{}', message: '{}' })
     }
     for (const [index, place] of ['early', 'late'].entries()) {
       await writes(place, 'ada', true)

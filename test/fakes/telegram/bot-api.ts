@@ -51,6 +51,7 @@ export interface TelegramMessage {
   text?: string
   caption?: string
   entities?: readonly TelegramEntity[]
+  caption_entities?: readonly TelegramEntity[]
   reply_markup?: { readonly inline_keyboard: readonly (readonly KeyboardButton[])[] }
   readonly reply_to_message?: TelegramMessage
   readonly document?: {

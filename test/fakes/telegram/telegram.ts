@@ -293,7 +293,9 @@ function addSaid(
     ...(sentAtMs !== undefined && { date: Math.floor(sentAtMs / 1000) }),
     ...(thread !== undefined && { message_thread_id: Number(thread), is_topic_message: true as const }),
     ...toReferences(world, chat, refers),
-    ...(file ? { caption: shown, ...toMedia(world, file) } : { text: shown, entities }),
+    ...(file
+      ? { ...(shown !== '' && { caption: shown, caption_entities: entities }), ...toMedia(world, file) }
+      : { text: shown, entities }),
   })
 }
 

@@ -12,6 +12,7 @@ import type { TaskFollower } from '../send/follow.ts'
 import { chatPrincipal } from '../store/channels.ts'
 import type { KnownPlace } from '../store/chat-log.ts'
 import { originOf } from './origin.ts'
+import { admissionKey, catchRevision } from './revise.ts'
 import { hearVoice } from './voice-notes.ts'
 
 const FILES_MAX = 10
@@ -43,16 +44,28 @@ export async function admit(
   if (workspaceId === undefined) return await refuse(NO_AGENT_TEXT)
   try {
     const taskId = await sendToWorkspace({ message, known, workspaceId, standing }, context)
-    await chatLog.record({ ...key, messageId, person: author.id, taskId })
+    const waited = await chatLog.record({ ...key, messageId, person: author.id, taskId })
     follower.follow({ ...key, messageId, person: author.id, taskId, receivedAtMs: message.sentAtMs }, workspaceId)
+    await catchRevision({ message, taskId, stored: waited }, context)
   } catch (thrown) {
     const error = toMoleculeError(thrown)
     // A copy of a message that was admitted before, in a conversation that has ended since.
-    if (error.code === 'idempotency_conflict') return await chatLog.record({ ...key, messageId, person: author.id })
+    if (error.code === 'idempotency_conflict') return await meetAgain(error, message, context)
     const text = REFUSALS[error.code]
     if (text === undefined) throw error
     await refuse(text)
   }
+}
+
+/** Its author may have changed it between the admission and a kill. */
+async function meetAgain(
+  { details }: MoleculeError,
+  { id, messageId = id, place, author, text }: IncomingMessage,
+  { chatLog, reception, stored }: SessionContext,
+): Promise<void> {
+  const taskId = String(details?.['taskId'])
+  await reception.amend({ taskId, key: admissionKey(stored.name, place.id, id) }, text)
+  await chatLog.record({ channel: stored.name, place: place.id, id, messageId, person: author.id })
 }
 
 const NO_AGENT_TEXT =
@@ -76,7 +89,7 @@ async function sendToWorkspace(
   const { place, author, id } = message
   const parts = await toParts(message, context)
   const waitingTask = await findWaitingTask(known, workspaceId, context)
-  const key = `${stored.name}-${place.id}-${id}`
+  const key = admissionKey(stored.name, place.id, id)
   const envelope = envelopeOf({
     messageId: key,
     parts,
@@ -129,7 +142,7 @@ async function toParts({ text, files }: IncomingMessage, context: SessionContext
   const attached: Part[] = []
   const heard: string[] = []
   for (const file of files) {
-    const content = await download(() => channel.download(file, bytesLeft, signal))
+    const content = await download(() => channel.download(file, bytesLeft, signal), signal)
     bytesLeft -= content.length
     const note = await hearVoice(file, content, context)
     if (note !== undefined) heard.push(note.text)
@@ -144,13 +157,15 @@ async function toParts({ text, files }: IncomingMessage, context: SessionContext
 
 const DOWNLOAD_TRIES = 3
 
-async function download(get: () => Promise<Uint8Array>): Promise<Uint8Array> {
+async function download(get: () => Promise<Uint8Array>, signal: AbortSignal): Promise<Uint8Array> {
   for (let tries = 1; ; tries++) {
     try {
       return await get()
     } catch (thrown) {
       const error = toMoleculeError(thrown)
       if (error.code === 'too_large') throw error
+      // Prevents that a stop of the platform refuses the message: the next start takes it.
+      if (signal.aborted) throw new MoleculeError('provider_unreachable', 'the channel ends', { retryable: true })
       if (tries === DOWNLOAD_TRIES)
         throw new MoleculeError('bad_attachment', 'a file could not be read', { cause: error })
     }

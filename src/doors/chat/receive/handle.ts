@@ -37,12 +37,15 @@ export function createMessageHandler(context: SessionContext, parts: HandlerPart
   const missed = createMissedMessages(context)
   const placeOf = ({ place }: IncomingMessage) =>
     chatLog.place({ channel: stored.name, place: place.id }, JSON.stringify(place))
-  const finish: MessageHandler['finish'] = ({ place, id, messageId = id, author }) =>
-    chatLog.record({ channel: stored.name, place: place.id, id, messageId, person: author.id })
+  const finish: MessageHandler['finish'] = async ({ place, id, messageId = id, author }) => {
+    await chatLog.record({ channel: stored.name, place: place.id, id, messageId, person: author.id })
+  }
   return {
     finish,
     async handle(message) {
       const { author, place, id, messageId = id } = message
+      // An album without a mention, or the place was unbound meanwhile.
+      if (!(await isConcerned(message, context))) return await finish(message)
       const known = await placeOf(message)
       if (!(await passesLoopGuard(message, known, context))) return await finish(message)
       const standing = author.isBot ? 'user' : await judgePerson(context, author)
@@ -74,6 +77,11 @@ export function createMessageHandler(context: SessionContext, parts: HandlerPart
       await admit({ message, known: await placeOf(message), workspaceId, standing }, context, parts.follower)
     },
   }
+}
+
+/** Whether the bot is meant. */
+export async function isConcerned({ isAddressed, place }: IncomingMessage, context: SessionContext): Promise<boolean> {
+  return isAddressed || (await context.channels.boundTo(context.stored.name, place)) !== undefined
 }
 
 /** A message that arrives as it is written is never old, whatever the clock of this machine says. */

@@ -7,14 +7,16 @@ import { toMoleculeError } from '../../../errors.ts'
 import { createKeyedQueue, sleep } from '../../../wait.ts'
 import type { IncomingMessage } from '../channel.ts'
 import type { SessionContext } from '../chat-context.ts'
+import type { ArrivalKey } from '../store/arrivals.ts'
 import type { HeldChatMessage } from '../store/pairings.ts'
+import { readWaiting } from './waiting-message.ts'
 
 const TRIES_MAX = 3
 const RETRY_MS = 2000
 const LEFT_OUT_TEXT = 'I could not take this message: it failed each time. The log of the platform says why.'
 
 export interface PlaceLines {
-  add(message: IncomingMessage): void
+  add(arrival: ArrivalKey): void
   /** Held messages of people who were let in. */
   release(held: HeldChatMessage): void
 }
@@ -32,8 +34,8 @@ export function createPlaceLines(options: PlaceLinesOptions): PlaceLines {
   const releasing = new Set<string>()
   const warn = (error: unknown, text: string) => log.warn({ err: toMoleculeError(error), channel: stored.name }, text)
   return {
-    add(message) {
-      inLine(message.place.id, () => keepHandling(message, options)).catch((error) =>
+    add(arrival) {
+      inLine(arrival.place, () => keepHandling(arrival, options)).catch((error) =>
         warn(error, 'a message of a chat waits for the next start of its channel'),
       )
     },
@@ -58,10 +60,13 @@ export function createPlaceLines(options: PlaceLinesOptions): PlaceLines {
 }
 
 /** A failure that passes by itself, such as an outage of the store, is no try. */
-async function keepHandling(message: IncomingMessage, { context, handle, finish }: PlaceLinesOptions): Promise<void> {
+async function keepHandling(arrival: ArrivalKey, { context, handle, finish }: PlaceLinesOptions): Promise<void> {
   const { clock, log, signal, signs, say, stored } = context
   for (let tries = 0; !signal.aborted; ) {
     try {
+      const message = await readWaiting(arrival, context)
+      if (message === undefined) return
+      if (message.isWithdrawn) return await finish(message)
       if (tries < TRIES_MAX) return await handle(message)
       const { place, id, messageId = id } = message
       void signs.react({ place: place.id, messageId }, 'failed')

@@ -3,18 +3,32 @@
  * place; commands and buttons are answered. Invariant: `message` waits for the store only, so the channel may confirm it.
  */
 import { judgePerson, mayInChat } from '../access.ts'
-import type { Author, ButtonPress, CommandCall, IncomingMessage, IncomingReaction, Place } from '../channel.ts'
+import type {
+  Author,
+  ButtonPress,
+  CommandCall,
+  IncomingMessage,
+  IncomingReaction,
+  MessageKey,
+  Place,
+} from '../channel.ts'
 import type { SessionContext } from '../chat-context.ts'
 import { signOf } from '../emoji.ts'
 import type { Prompts } from '../prompts/prompts.ts'
+import type { ChatArrival } from '../store/arrivals.ts'
 import type { ChatMessageKey } from '../store/chat-log.ts'
 import { createFloodLimit, type FloodLimit, PLACE_MESSAGES_MAX } from './flood-limit.ts'
-import { createMessageHandler, type HandlerParts, isTooOld } from './handle.ts'
-import { createPlaceLines } from './place-lines.ts'
+import { createMessageHandler, type HandlerParts, isConcerned, isTooOld } from './handle.ts'
+import { createPlaceLines, type PlaceLines } from './place-lines.ts'
 import { takeReaction } from './reactions.ts'
+import { reviseMessage } from './revise.ts'
+import { isVoiceNote } from './voice-notes.ts'
 
 export interface Receiver {
   message(message: IncomingMessage): Promise<void>
+  /** As in `ChannelEvents`; they may reject. */
+  edited(message: IncomingMessage): Promise<void>
+  deleted(message: MessageKey): Promise<void>
   command(call: CommandCall): Promise<void>
   press(press: ButtonPress): Promise<void>
   reacted(reaction: IncomingReaction): Promise<void>
@@ -31,7 +45,7 @@ export interface ReceiverParts extends HandlerParts {
 }
 
 export function createReceiver(context: SessionContext, parts: ReceiverParts): Receiver {
-  const { stored, chatLog, pairings, clock } = context
+  const { stored, chatLog, arrivals, pairings, clock } = context
   const flood = createFloodLimit()
   const reactionFlood = createFloodLimit()
   const handler = createMessageHandler(context, parts)
@@ -43,27 +57,36 @@ export function createReceiver(context: SessionContext, parts: ReceiverParts): R
     const isStranger = !author.isBot && !mayInChat(await judgePerson(context, author), 'message.send')
     // Of a stranger a few messages are held, and nothing runs. A command of theirs is answered each time.
     if (isStranger && parts.commands.parse(message.text) === undefined) return true
-    const pace = flood.take(isStranger ? strangerKey(message) : place.id, sentAtMs)
+    const pace = flood.take(isStranger ? strangerKey(message) : place.id, sentAtMs, message.groupId)
     if (pace === 'ok') return true
     if (pace === 'first') void context.say({ place: place.id, markdown: FLOOD_TEXT })
     void context.signs.react({ place: place.id, messageId }, 'failed')
     return false
   }
+  const take = createIntake(context, lines)
   return {
     async message(message) {
       const { author, place, id, messageId = id, sentAtMs } = message
       if (author.id === context.account.id) return
-      const isConcerned = message.isAddressed || (await context.channels.boundTo(stored.name, place)) !== undefined
-      if (!isConcerned || !isListenedTo(message, context)) return
+      const isMeant = await isConcerned(message, context)
+      // Another part of the album may mention the bot: that is known when all have arrived.
+      if (!isListenedTo(message, context) || (!isMeant && message.groupId === undefined)) return
       const key: ChatMessageKey = { channel: stored.name, place: place.id, id }
       if (!(await chatLog.handled(key))) {
         const { isDirect } = place
         const arrival = { ...key, messageId, person: author.id, description: JSON.stringify(place), isDirect }
-        if (!(await passesFlood(message))) await chatLog.record(arrival)
-        else if (await chatLog.arrive({ ...arrival, message: JSON.stringify(message) })) lines.add(message)
+        if (isMeant && !(await passesFlood(message))) await chatLog.record(arrival)
+        else await take(message, { ...arrival, message: JSON.stringify(message) })
       }
       if (!parts.behind.has(place.id)) await chatLog.markSeen(key, { id: messageId, atMs: sentAtMs })
     },
+    async edited(message) {
+      const { place, id, messageId = id, text, files } = message
+      // The text of a voice note that became text is not its caption.
+      if (context.transcribe !== undefined && files.some(isVoiceNote)) return
+      if (isListenedTo(message, context)) await reviseMessage({ place: place.id, messageId }, { text }, context)
+    },
+    deleted: (message) => reviseMessage(message, { isWithdrawn: true }, context),
     command: (call) => takeCommand(call, { context, parts, flood }),
     async press(press) {
       if (!isListenedTo(press, context)) return await press.answer(NOT_HERE_TEXT)
@@ -80,8 +103,33 @@ export function createReceiver(context: SessionContext, parts: ReceiverParts): R
       for (const held of await pairings.released(stored.name)) lines.release(held)
     },
     async resume() {
-      for (const message of await chatLog.arrived(stored.name)) lines.add(JSON.parse(message) as IncomingMessage)
+      for (let after: string | undefined; ; ) {
+        const page = await arrivals.waiting(stored.name, after)
+        for (const key of page) lines.add(key)
+        after = page.at(-1)?.arrival
+        if (after === undefined) return
+      }
     },
+  }
+}
+
+/** Puts a message into the line of its place. Of a full line each further message is marked, and one sentence is said. */
+function createIntake({ arrivals, chatLog, say, signs }: SessionContext, lines: PlaceLines) {
+  /** The places that were told that their line is full. */
+  const full = new Set<string>()
+  return async ({ isAddressed }: IncomingMessage, arrival: ChatArrival): Promise<void> => {
+    const { place, messageId } = arrival
+    const taken = await arrivals.arrive(arrival)
+    if (taken === 'known') return
+    if (taken !== 'full') {
+      full.delete(place)
+      return lines.add(taken)
+    }
+    if (!full.has(place) && isAddressed) void say({ place, markdown: FULL_TEXT })
+    if (full.size >= FULL_PLACES_MAX) full.clear()
+    full.add(place)
+    void signs.react({ place, messageId }, 'failed')
+    await chatLog.record(arrival)
   }
 }
 
@@ -103,6 +151,10 @@ async function takeCommand(
 const strangerKey = ({ place, author }: { readonly place: Place; readonly author: Author }): string =>
   `${place.id} ${author.id}`
 
+/** Then each of them may be told once more. */
+const FULL_PLACES_MAX = 1000
+const FULL_TEXT =
+  'Too many messages wait here already, so I left out the ones that came now. Send them again when I have answered.'
 const NOT_HERE_TEXT = 'I do not answer here.'
 const FLOOD_TEXT = `That is too many messages at once: I answer ${PLACE_MESSAGES_MAX} a minute and leave out the others.`
 

@@ -31,5 +31,5 @@ export async function hearVoice(
   }
 }
 
-const isVoiceNote = ({ isVoice, mediaType = '', name }: IncomingFile): boolean =>
+export const isVoiceNote = ({ isVoice, mediaType = '', name }: IncomingFile): boolean =>
   isVoice ?? (mediaType.startsWith('audio/ogg') && name.toLowerCase().startsWith('voice'))

@@ -11,6 +11,7 @@ import type { Channel, ChannelKind, ChatPost, SendResult, SoughtPost } from '../
 import { type ChatDoorOptions, createChatDoor } from '../chat.ts'
 import { deliveryDoor, type SessionContext } from '../chat-context.ts'
 import { createPromptPosts } from '../prompts/prompt-posts.ts'
+import { createArrivals } from '../store/arrivals.ts'
 import { createChannels } from '../store/channels.ts'
 import { createChatLog } from '../store/chat-log.ts'
 import { createHomeChats } from '../store/home-chats.ts'
@@ -69,6 +70,7 @@ async function openDoor(t: TestContext) {
     chatLog: createChatLog(store),
     homes: createHomeChats(store),
     promptLog: createPromptLog(store),
+    arrivals: createArrivals(store),
   }
   await stored.channels.add({ name: 'bot', kind: 'fake', token: 'secret', settings: {} })
   const recording = recordingKind()

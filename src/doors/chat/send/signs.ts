@@ -12,8 +12,8 @@ const SIGNS_PER_SECOND = 10
 const PROGRESS_PER_SECOND = 5
 /** Messages of a place whose state waits; a flood shows no more. */
 const WAITING_MAX = 50
-/** Messages whose answer did not arrive; beyond it the oldest is forgotten. */
-const UNDELIVERED_MAX = 1000
+/** Messages whose answer did not arrive, and deleted ones; beyond it the oldest is forgotten. */
+const REMEMBERED_MAX = 1000
 /** Places with a limit; beyond it the oldest is forgotten. */
 const HELD_PLACES_MAX = 1000
 
@@ -26,6 +26,7 @@ export interface SignsOptions {
 export function createSigns({ channel, clock, signal }: SignsOptions): Signs {
   const places = new Map<string, Map<string, ShownSign>>()
   const undelivered = new Set<string>()
+  const deleted = new Set<string>()
   const typing = new Set<string>()
   const signs = createAllowance(clock, SIGNS_PER_SECOND)
   const progress = createAllowance(clock, PROGRESS_PER_SECOND)
@@ -45,6 +46,7 @@ export function createSigns({ channel, clock, signal }: SignsOptions): Signs {
   }
   const react = ({ place, messageId }: MessageKey, given: ReactionState): Promise<void> => {
     const state = given === 'done' && undelivered.has(keyOf({ place, messageId })) ? 'failed' : given
+    if (deleted.has(keyOf({ place, messageId }))) return Promise.resolve()
     const known = places.get(place)
     const waiting = known ?? new Map<string, ShownSign>()
     if (waiting.size >= WAITING_MAX && !waiting.has(messageId)) return Promise.resolve()
@@ -60,10 +62,10 @@ export function createSigns({ channel, clock, signal }: SignsOptions): Signs {
   return {
     react,
     undelivered(message) {
-      undelivered.add(keyOf(message))
-      if (undelivered.size > UNDELIVERED_MAX) undelivered.delete(undelivered.values().next().value ?? '')
+      remember(undelivered, keyOf(message))
       void react(message, 'failed')
     },
+    forget: (message) => remember(deleted, keyOf(message)),
     typing(place) {
       if (typing.has(place) || !signs.take()) return
       typing.add(place)
@@ -79,6 +81,11 @@ export function createSigns({ channel, clock, signal }: SignsOptions): Signs {
       if (heldUntilMs.size > HELD_PLACES_MAX) heldUntilMs.delete(heldUntilMs.keys().next().value ?? '')
     },
   }
+}
+
+function remember(keys: Set<string>, key: string): void {
+  keys.add(key)
+  if (keys.size > REMEMBERED_MAX) keys.delete(keys.values().next().value ?? '')
 }
 
 interface ShownSign {

@@ -35,18 +35,6 @@ export interface HandledMessage extends ChatMessageKey {
   readonly receivedAtMs: number
 }
 
-/** A message that has arrived and waits in the line of its place. */
-export interface ChatArrival extends ChatMessageKey {
-  readonly messageId: string
-  readonly person: string
-  /** Of its place, as in `KnownPlace`. */
-  readonly description: string
-  /** The place is the direct chat of the person. */
-  readonly isDirect: boolean
-  /** The message of the channel, as JSON. */
-  readonly message: string
-}
-
 /** Handled messages are remembered for this long: longer than a service repeats them. */
 const REMEMBERED_MS = 7 * 24 * 3600_000
 /** Followed again after a restart; the oldest first. */
@@ -68,12 +56,11 @@ export interface ChatLog {
   markSeen(key: PlaceKey, seen: { readonly id: string; readonly atMs: number }): Promise<void>
   setGuard(key: PlaceKey, guard: KnownPlace['guard']): Promise<void>
   handled(key: ChatMessageKey): Promise<boolean>
-  /** Stores a message until `record`. False when it is known. */
-  arrive(arrival: ChatArrival): Promise<boolean>
-  /** The messages that were stored and not recorded, as JSON, in the order of their arrival. */
-  arrived(channel: string): Promise<readonly string[]>
-  /** Open until `close`, where it has a task. A held message is recorded a second time, with its task. */
-  record(message: Omit<HandledMessage, 'receivedAtMs' | 'progressId'>): Promise<void>
+  /**
+   * Open until `close`, where it has a task. A held message is recorded a second time, with its task. Returns the message
+   * that waited until now (`Arrivals`).
+   */
+  record(message: Omit<HandledMessage, 'receivedAtMs' | 'progressId'>): Promise<string | undefined>
   /** Messages whose tasks had not ended. */
   open(channel: string): Promise<HandledMessage[]>
   /** The same of one place. */
@@ -119,8 +106,6 @@ export function createChatLog(store: Store): ChatLog {
         JSON.stringify(guard),
       ]),
     handled: (key) => store.read(() => isHandled(key)),
-    arrive: (arrival) => store.write(() => arrive(arrival)),
-    arrived: (channel) => store.read(() => listArrived(channel)),
     record: (message) => store.write(() => record(message)),
     open: (channel) => messages(`channel = $1 and state = 'open'`, [channel]),
     openIn: ({ channel, place }) => messages(`channel = $1 and place = $2 and state = 'open'`, [channel, place]),
@@ -144,7 +129,7 @@ export function createChatLog(store: Store): ChatLog {
   }
 }
 
-function* ensurePlace(
+export function* ensurePlace(
   { channel, place, person }: PlaceKey & { readonly person?: string },
   description: string,
 ): Transaction<KnownPlace> {
@@ -193,27 +178,12 @@ function* isHandled({ channel, place, id }: ChatMessageKey): Transaction<boolean
   return rows.length > 0
 }
 
-function* arrive({ description, message, isDirect, ...key }: ChatArrival): Transaction<boolean> {
-  const { channel, place, id, messageId, person } = key
-  yield* ensurePlace({ channel, place, ...(isDirect && { person }) }, description)
-  const made = yield* sql(
-    `insert into chat_messages (channel, place, id, message_id, person, state, received_at, incoming, arrival)
-     values ($1, $2, $3, $4, $5, 'arrived', now_ms(), $6, $7) on conflict (channel, place, id) do nothing returning id`,
-    [channel, place, id, messageId, person, message, ulid()],
-  )
-  return made.length > 0
-}
-
-function* listArrived(channel: string): Transaction<string[]> {
-  const rows = yield* sql<{ incoming: string }>(
-    'select incoming from chat_messages where channel = $1 and arrival is not null order by arrival',
-    [channel],
-  )
-  return rows.map(({ incoming }) => incoming)
-}
-
-function* record(message: Omit<HandledMessage, 'receivedAtMs' | 'progressId'>): Transaction<void> {
+function* record(message: Omit<HandledMessage, 'receivedAtMs' | 'progressId'>): Transaction<string | undefined> {
   const { channel, place, id, messageId, person, taskId } = message
+  const [waited] = yield* sql<{ incoming: string }>(
+    'select incoming from chat_messages where channel = $1 and place = $2 and id = $3 and arrival is not null',
+    [channel, place, id],
+  )
   yield* sql(
     `insert into chat_messages (channel, place, id, message_id, person, task_id, state, received_at)
      values ($1, $2, $3, $4, $5, $6, $7, now_ms())
@@ -222,6 +192,7 @@ function* record(message: Omit<HandledMessage, 'receivedAtMs' | 'progressId'>): 
      where chat_messages.arrival is not null or (chat_messages.task_id is null and excluded.task_id is not null)`,
     [channel, place, id, messageId, person, taskId ?? null, taskId === undefined ? 'closed' : 'open'],
   )
+  return waited?.incoming
 }
 
 function* listMessages(where: string, values: readonly string[]): Transaction<HandledMessage[]> {
