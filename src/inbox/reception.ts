@@ -102,13 +102,13 @@ export interface Reception {
    * Replaces the text of a message that no turn has seen; its files stay. False when its turn has begun, or it is not
    * known. Nothing else changes: it keeps its place, and no event is written.
    */
-  amend(message: WaitingMessage, text: string): Promise<boolean>
+  amend(message: UntriedMessage, text: string): Promise<boolean>
   /** Cancels the task of such a message. False as in `amend`, and where the task has further messages. */
-  withdraw(message: WaitingMessage): Promise<boolean>
+  withdraw(message: UntriedMessage): Promise<boolean>
 }
 
 /** A message by its task and the key of its admission. */
-export interface WaitingMessage {
+export interface UntriedMessage {
   readonly taskId: string
   readonly key: string
 }

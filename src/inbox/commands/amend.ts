@@ -5,7 +5,7 @@
 import { contentHash, restoreEnvelope, withMessageText, writeEnvelope } from '../../protocol/envelope.ts'
 import { runStatement, sql, type Transaction, together } from '../../store/store.ts'
 import { findTask } from '../read/tasks.ts'
-import type { WaitingMessage } from '../reception.ts'
+import type { UntriedMessage } from '../reception.ts'
 import { lockWorkspace } from '../rows/lock-workspace.ts'
 import { IS_UNTRIED, replaceEnvelope } from '../rows/message-updates.ts'
 import { messagesOfTask } from '../rows/task-messages.ts'
@@ -19,7 +19,7 @@ interface WaitingRow {
 }
 
 /** False: nothing changed. A copy of the letter is then known by the new content, under the same key. */
-export function* amend(waiting: WaitingMessage, text: string): Transaction<boolean> {
+export function* amend(waiting: UntriedMessage, text: string): Transaction<boolean> {
   const row = (yield* messagesOf(waiting)).find((message) => isWaiting(message, waiting))
   if (row === undefined) return false
   const envelope = withMessageText(restoreEnvelope(row.envelope), text)
@@ -29,17 +29,17 @@ export function* amend(waiting: WaitingMessage, text: string): Transaction<boole
 }
 
 /** Cancels its task. Undefined: nothing changed; a task with further messages goes on without a change. */
-export function* withdraw(waiting: WaitingMessage): Transaction<CanceledTask | undefined> {
+export function* withdraw(waiting: UntriedMessage): Transaction<CanceledTask | undefined> {
   const [row, ...others] = yield* messagesOf(waiting)
   if (row === undefined || others.length > 0 || !isWaiting(row, waiting)) return undefined
   return yield* cancel(waiting.taskId, {})
 }
 
-const isWaiting = ({ idempotency_key: key, untried }: WaitingRow, waiting: WaitingMessage): boolean =>
+const isWaiting = ({ idempotency_key: key, untried }: WaitingRow, waiting: UntriedMessage): boolean =>
   key === waiting.key && untried === 1
 
 /** Under the lock of the workspace: no worker takes one of them meanwhile. */
-function* messagesOf({ taskId }: WaitingMessage): Transaction<WaitingRow[]> {
+function* messagesOf({ taskId }: UntriedMessage): Transaction<WaitingRow[]> {
   const task = yield* findTask(taskId, {})
   if (task === undefined) return []
   yield* together([lockWorkspace(task.workspace_id)])
