@@ -7,6 +7,7 @@ import { MoleculeError } from '../errors.ts'
 
 export const CHANNEL_KINDS: Readonly<Record<string, () => Promise<ChannelKind>>> = {
   discord: async () => (await import('../doors/discord/discord.ts')).discordKind,
+  matrix: async () => (await import('../doors/matrix/matrix.ts')).matrixKind,
   slack: async () => (await import('../doors/slack/slack.ts')).slackKind,
   socket: async () => (await import('../doors/socket/socket.ts')).socketKind,
   telegram: async () => (await import('../doors/telegram/telegram.ts')).telegramKind,

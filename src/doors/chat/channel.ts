@@ -255,6 +255,11 @@ export interface ChannelEvents {
   reacted?(reaction: IncomingReaction): Promise<void>
   /** A place has another id from now on: its binding and its open answers go with it. */
   moved?(from: string, to: string): Promise<void>
+  /**
+   * A person brings the bot into a place, where the bot has to accept that. Only people who are let in may: the others get a
+   * pairing, which waits for the owner, and the channel asks again until it is decided. Never rejects.
+   */
+  invited?(person: Author): Promise<'join' | 'wait' | 'leave'>
   /** Connected again, and messages may have been missed: the door reads the history of the places it knows. */
   reconnected(): void
   /** One sentence for the list of channels; undefined: all is well again. */

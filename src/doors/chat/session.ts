@@ -5,6 +5,7 @@
 import { toMoleculeError } from '../../errors.ts'
 import { shownFileName } from '../../protocol/file-name.ts'
 import { createKeyedQueue, createWakeUp, onAbort, sleep, type WakeUp } from '../../wait.ts'
+import { judgeInvitation } from './access.ts'
 import { answerCall, runQuietly } from './answer-call.ts'
 import type { Account, Channel, IncomingMessage, SendResult } from './channel.ts'
 import {
@@ -85,6 +86,7 @@ export async function openSession(stored: StoredChannel, context: ChatContext, o
         edited: (message) => inPlace(message.place.id, ({ receiver }) => receiver.edited(message)).catch(editLost),
         deleted: (message) => inPlace(message.place, ({ receiver }) => receiver.deleted(message)).catch(editLost),
         moved: async (from, to) => (await connected.promise).moved(from, to),
+        invited: async (person) => judgeInvitation(person, await connected.promise),
         reconnected() {
           wakeUp.wake()
           catchUp().catch(warn('what a bot missed could not be read'))

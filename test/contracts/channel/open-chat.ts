@@ -25,6 +25,10 @@ export interface ChannelUnderTest {
   readonly hasAlbums?: boolean
   /** False: a forwarded message does not say who wrote it. */
   readonly namesForwarded?: boolean
+  /** The id of a person on the service, where it is not that of `Author`. */
+  readonly personId?: (id: string) => string
+  /** Messages of an answer with a text and ten files; default: one. */
+  readonly messagesOfTenFiles?: number
   /** False: a bot that was away does not learn of new threads. */
   readonly findsThreads?: boolean
   /** False: a bot has no sign that it writes. */
@@ -69,7 +73,8 @@ export interface OpenChat {
 const PROGRESS = /^(Working for |(Done|Ended|Waiting) after |Waiting: |Over\.|Goes on below\.)/
 
 export async function openChat(t: TestContext, under: ChannelUnderTest, options: ChatOptions = {}): Promise<OpenChat> {
-  const { kind, start } = under
+  const { kind, start, personId = (id) => id } = under
+  const { allowed_bots: bots } = (options.channel ?? {}) as { readonly allowed_bots?: readonly string[] }
   const service = await start()
   const dataDir = await mkdtemp(join(tmpdir(), 'molecule-chat-'))
   let platform = await startPlatform({ dataDir, ...(options.env && { env: options.env }) })
@@ -85,8 +90,9 @@ export async function openChat(t: TestContext, under: ChannelUnderTest, options:
     api_url: service.apiUrl,
     settings: under.settings,
     workspace_id: workspaceId,
-    allowed_people: [ADA.id],
+    allowed_people: [personId(ADA.id)],
     ...options.channel,
+    ...(bots !== undefined && { allowed_bots: bots.map(personId) }),
   })
   assert.equal(status, 201, JSON.stringify(body))
   const waitForBot = () =>
@@ -121,7 +127,7 @@ export async function openChat(t: TestContext, under: ChannelUnderTest, options:
       assert.equal(bound.status, 200, JSON.stringify(bound.body))
     },
     async makeOwner({ id }) {
-      const path = `/pairings/${encodeURIComponent(`${kind}/${id}`)}/approve`
+      const path = `/pairings/${encodeURIComponent(`${kind}/${personId(id)}`)}/approve`
       assert.equal((await platform.request('POST', path, { role: 'owner' })).status, 200)
     },
     async start() {
