@@ -105,6 +105,9 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/\b[\w-]{23,28}\.[\w-]{6,7}\.[\w-]{27,45}/g, HIDDEN],
   [/\/api\/webhooks\/\d{5,}\/[\w-]{20,}/g, `/api/webhooks/${HIDDEN}`],
   [/\b\d{8,12}:[\w-]{35}/g, HIDDEN],
+  // Matrix: the access tokens of Synapse and of its authentication service.
+  [/\bsyt_[\w-]{4,}_[A-Za-z]{20}_\w{6}/g, HIDDEN],
+  [/\bm[ac]t_[A-Za-z0-9]{20,}_\w{6}/g, HIDDEN],
   // A password in a URL, and `name=value` where the name says that the value is secret.
   [/:\/\/[^\s/@"'\\:]{1,256}:[^\s/@"'\\]{1,256}@/g, `://${HIDDEN}@`],
   [/=(?<=(?:api[_-]?key|access[_-]?key|secret|password|passwd|token)=)[^\s"'\\&;[]{6,}/gi, `=${HIDDEN}`],

@@ -211,6 +211,7 @@ const GATEWAY_VARIABLES: readonly { readonly name: string; readonly text: string
   { name: 'TELEGRAM_BOT_TOKEN', text: '`gateway`, `channel add`: the token of the Telegram bot' },
   { name: 'SLACK_BOT_TOKEN', text: '`gateway`, `channel add`: the bot token of the Slack app (`xoxb-...`)' },
   { name: 'SLACK_APP_TOKEN', text: '`gateway`, `channel add`: the app-level token of the Slack app (`xapp-...`)' },
+  { name: 'MATRIX_ACCESS_TOKEN', text: '`gateway`, `channel add`: the access token of the Matrix bot' },
   { name: 'SOCKET_CHANNEL_TOKEN', text: '`gateway`, `channel add`: the token for a chat program of your own' },
   { name: 'AGENT_BACKEND', text: '`gateway`: the backend that answers (claude)' },
   { name: 'BACKEND_CLI_PATH', text: "`gateway`: the program of the backend (the backend's own)" },
@@ -227,7 +228,7 @@ const GATEWAY_VARIABLES: readonly { readonly name: string; readonly text: string
     name: 'OWNER',
     text: '`gateway`: ids of the owners of the bots, comma-separated: `discord:123`, or `123` where one bot is set',
   },
-  ...['DISCORD', 'TELEGRAM', 'SLACK', 'SOCKET'].flatMap((service) => [
+  ...['DISCORD', 'TELEGRAM', 'SLACK', 'MATRIX', 'SOCKET'].flatMap((service) => [
     { name: `${service}_ALLOWED_USERS`, text: '`gateway`: ids of people who need no pairing, comma-separated' },
     {
       name: `${service}_ALLOWED_CHANNELS`,

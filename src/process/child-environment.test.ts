@@ -17,6 +17,7 @@ test('RT-12 a child of a platform inherits no token, database URL and channel se
     DISCORD_BOT_TOKEN: 's',
     TELEGRAM_BOT_TOKEN: 's',
     SLACK_APP_TOKEN: 's',
+    MATRIX_ACCESS_TOKEN: 's',
     SOCKET_CHANNEL_TOKEN: 's',
     PGPASSWORD: 's',
     PGHOST: 'the store',
@@ -45,7 +46,8 @@ test('additions win over inherited and over stripped variables', () => {
       for (const [key, value] of Object.entries(additions)) assert.equal(environment[key], value)
       for (const [key, value] of Object.entries(environment)) {
         if (!Object.hasOwn(additions, key)) assert.equal(value, inherited[key])
-        if (!Object.hasOwn(additions, key)) assert.doesNotMatch(key, /^(MOLECULE_|DISCORD_|TELEGRAM_|PG|DATABASE_URL$)/)
+        if (!Object.hasOwn(additions, key))
+          assert.doesNotMatch(key, /^(MOLECULE_|DISCORD_|TELEGRAM_|MATRIX_|PG|DATABASE_URL$)/)
       }
     }),
   )

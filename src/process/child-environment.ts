@@ -7,7 +7,7 @@
 /** Variables of the store and of the chat bots. On a platform they are its own, on a bridge they are its user's. */
 const PLATFORM_NAMES: ReadonlySet<string> = new Set(['DATABASE_URL', 'SOCKET_CHANNEL_TOKEN'])
 /** PG: the variables of the PostgreSQL client, which may lead to the store (PGPASSWORD, PGPASSFILE, PGSERVICE, ...). */
-const PLATFORM_PREFIXES = ['DISCORD_', 'SLACK_', 'TELEGRAM_', 'PG'] as const
+const PLATFORM_PREFIXES = ['DISCORD_', 'SLACK_', 'TELEGRAM_', 'MATRIX_', 'PG'] as const
 
 type Variables = Readonly<Record<string, string | undefined>>
 

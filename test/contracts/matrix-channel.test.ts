@@ -9,4 +9,5 @@ channelContract({
   dropsCopies: true,
   personId: userId,
   messagesOfTenFiles: 11,
+  tellsForwards: false,
 })

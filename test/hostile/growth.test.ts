@@ -22,6 +22,7 @@ import { tablesAsCode } from '../../src/doors/chat/markdown/markdown-tables.ts'
 import { renderDiscord } from '../../src/doors/discord/discord-markdown.ts'
 import { readable } from '../../src/doors/slack/slack-messages.ts'
 import { renderSlack } from '../../src/doors/slack/slack-mrkdwn.ts'
+import { renderMatrix, toMatrixHtml } from '../../src/doors/matrix/matrix-html.ts'
 import { renderTelegram } from '../../src/doors/telegram/telegram-html.ts'
 import { maskPatterns, silentLog } from '../../src/log.ts'
 import { divideMarkdown, parseMarkdown } from '../../src/markdown.ts'
@@ -158,6 +159,7 @@ const PARSERS: Readonly<Record<string, readonly [run: (text: string) => unknown,
   'an answer in Slack': [renderSlack, MARKDOWN],
   'a message of Slack': [readable, ['<', '>', '|', '&lt;', '<@U1|', '<https://e.org', 'a ']],
   'an answer in Telegram': [renderTelegram, MARKDOWN],
+  'an answer in Matrix': [(text) => renderMatrix(text).map(toMatrixHtml), MARKDOWN],
   'an answer in a terminal': [
     (text) => {
       const writer = createMarkdownWriter(() => undefined)

@@ -5,7 +5,7 @@
 import { MoleculeError } from '../../errors.ts'
 import { trimEndOf } from '../../trim-end.ts'
 import type { ChannelOptions, ChatPostFile } from '../chat/channel.ts'
-import { type Json, objectOf, textOf } from './matrix-json.ts'
+import { type MatrixJson, objectOf, textOf } from './matrix-json.ts'
 
 const CALL_MS = 30_000
 const UPLOAD_MS = 3 * 60_000
@@ -38,7 +38,7 @@ export interface MatrixCall {
 
 export interface MatrixApi {
   /** Throws `MatrixRefusal`, or the error of the connection. */
-  call(call: MatrixCall, signal: AbortSignal): Promise<Json>
+  call(call: MatrixCall, signal: AbortSignal): Promise<MatrixJson>
   /** The address of the file: `mxc://server/id`. */
   upload(file: ChatPostFile, signal: AbortSignal): Promise<string>
   /** For a download by the door. */
@@ -117,7 +117,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-function refusalOf({ status, headers }: Response, answer: Json): MatrixRefusal {
+function refusalOf({ status, headers }: Response, answer: MatrixJson): MatrixRefusal {
   const code = textOf(answer['errcode'])
   const inBody = answer['retry_after_ms']
   const inHeader = Number(headers.get('retry-after') ?? Number.NaN) * 1000

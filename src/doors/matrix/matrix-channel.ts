@@ -23,7 +23,7 @@ import { MATRIX_TEXT_CHARS_MAX, renderMatrix } from './matrix-html.ts'
 import { createInvites } from './matrix-invites.ts'
 import { countOf, textOf } from './matrix-json.ts'
 import { createKnownEvents } from './matrix-known.ts'
-import { type BotAccount, parseMxc, targetEventOf } from './matrix-messages.ts'
+import { type MatrixAccount, parseMxc, targetEventOf } from './matrix-messages.ts'
 import { createMatrixReactions } from './matrix-reactions.ts'
 import { createEventReceiver, type EventReceiver } from './matrix-receive.ts'
 import { createRooms, localpart, targetOf } from './matrix-rooms.ts'
@@ -92,7 +92,7 @@ function createCore({ clock, log, stateFolder, ...options }: ChannelOptions) {
   const api = openApi({ clock, log, ...options })
   const closing = new AbortController()
   const { signal } = closing
-  const me: { -readonly [field in keyof BotAccount]: string } = { id: '', name: '' }
+  const me: { -readonly [field in keyof MatrixAccount]: string } = { id: '', name: '' }
   const rooms = createRooms(() => me.id)
   const known = createKnownEvents(api, clock, signal)
   const pace = createPace(clock, signal)
@@ -180,7 +180,7 @@ export function openApi(options: ChannelOptions): MatrixApi {
   return createMatrixApi({ apiUrl: requireApiUrl(options), token: options.token })
 }
 
-export async function whoAmI(api: MatrixApi, signal: AbortSignal): Promise<BotAccount> {
+export async function whoAmI(api: MatrixApi, signal: AbortSignal): Promise<MatrixAccount> {
   try {
     const id = textOf((await api.call({ method: 'GET', path: '/client/v3/account/whoami' }, signal))['user_id'])
     if (id === undefined) throw new MoleculeError('bad_config', 'The homeserver does not say whose token this is.')

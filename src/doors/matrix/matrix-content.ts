@@ -1,7 +1,7 @@
 /** The events that the bot sends: texts, files, edits, reactions. No event of the bot notifies anyone by a mention. */
 import type { ChatButton, ChatPost, ChatPostFile } from '../chat/channel.ts'
 import { matrixText } from './matrix-html.ts'
-import { type Json, listOf, objectOf, textOf } from './matrix-json.ts'
+import { listOf, type MatrixJson, objectOf, textOf } from './matrix-json.ts'
 import { CHOICES_FIELD, NONCE_FIELD } from './matrix-messages.ts'
 
 /** Of the text that clients without edits show. */
@@ -29,7 +29,7 @@ export function choicesOf(buttons: readonly ChatButton[]): readonly Choice[] {
 }
 
 /** The choices that an own event carries. */
-export const choicesIn = (content: Json): readonly Choice[] =>
+export const choicesIn = (content: MatrixJson): readonly Choice[] =>
   listOf(content[CHOICES_FIELD]).flatMap((value) => {
     const [key, id, label] = ['key', 'id', 'label'].map((field) => textOf(objectOf(value)[field]))
     return key === undefined || id === undefined ? [] : [{ key, id, label: label ?? '' }]

@@ -3,7 +3,7 @@ import type { HistoryQuery, SoughtPost } from '../chat/channel.ts'
 import { type MatrixApi, path } from './matrix-api.ts'
 import { isGone } from './matrix-errors.ts'
 import { eventsOf, type MatrixEvent, textOf } from './matrix-json.ts'
-import { type BotAccount, NONCE_FIELD } from './matrix-messages.ts'
+import { type MatrixAccount, NONCE_FIELD } from './matrix-messages.ts'
 import { type Rooms, targetOf } from './matrix-rooms.ts'
 
 const PAGE_EVENTS = '100'
@@ -16,7 +16,7 @@ export const TIMELINE_TYPES = [
 ]
 const FILTER = JSON.stringify({ lazy_load_members: true, types: TIMELINE_TYPES })
 
-export interface HistoryContext {
+export interface MatrixHistoryContext {
   readonly api: MatrixApi
   readonly rooms: Rooms
 }
@@ -35,7 +35,7 @@ interface PagesOptions {
 /** The events of a room or a thread after the end, the oldest first. */
 export async function readBack(
   { place, from, to, isEnd, pagesMax = PAGES_MAX }: PagesOptions,
-  { api, rooms }: HistoryContext,
+  { api, rooms }: MatrixHistoryContext,
   signal: AbortSignal,
 ): Promise<MatrixEvent[]> {
   const { roomId, rootId } = targetOf(place)
@@ -64,7 +64,7 @@ export async function readBack(
 }
 
 /** The oldest messages after the mark of the query. Empty where the bot no longer sees the room. */
-export async function readMissed(query: HistoryQuery, context: HistoryContext, signal: AbortSignal) {
+export async function readMissed(query: HistoryQuery, context: MatrixHistoryContext, signal: AbortSignal) {
   const isEnd = ({ id, sentAtMs }: MatrixEvent) =>
     'sinceMs' in query ? sentAtMs < query.sinceMs : id === query.afterMessageId
   try {
@@ -78,7 +78,7 @@ export async function readMissed(query: HistoryQuery, context: HistoryContext, s
 /** Every event of the bot has the nonce of its post. A post of which a part is missing is not found. */
 export async function findSent(
   { place, nonce, text, files = [], sinceMs }: SoughtPost,
-  { me, ...context }: HistoryContext & { readonly me: BotAccount },
+  { me, ...context }: MatrixHistoryContext & { readonly me: MatrixAccount },
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const events = await readBack({ place, isEnd: ({ sentAtMs }) => sentAtMs < sinceMs }, context, signal)

@@ -11,7 +11,7 @@ import { splitMarkdown } from '../chat/markdown/markdown-split.ts'
 /** An event has at most 65,536 bytes with all that the homeservers add; a text of this length fits in every script. */
 export const MATRIX_TEXT_CHARS_MAX = 6000
 /** Of the text and its HTML as JSON. The rest is for relations, buttons, and what the servers add. */
-export const CONTENT_BYTES_MAX = 48 * 1024
+const CONTENT_BYTES_MAX = 48 * 1024
 /** A text of this length always fits. */
 const SPLIT_CHARS_MIN = 500
 /** In one paragraph: the parser is quadratic in these marks. A paragraph with more of them is shown as written. */

@@ -7,7 +7,7 @@ import type { Log } from '../../log.ts'
 import { printableName } from '../../printable.ts'
 import type { ChannelEvents } from '../chat/channel.ts'
 import { type MatrixApi, path } from './matrix-api.ts'
-import { type Json, listOf, objectOf, textOf } from './matrix-json.ts'
+import { listOf, type MatrixJson, objectOf, textOf } from './matrix-json.ts'
 import { localpart } from './matrix-rooms.ts'
 
 /** More are left alone until one of these is decided. */
@@ -31,7 +31,7 @@ export interface InvitesOptions {
 
 export interface Invites {
   /** The invitations of one sync. */
-  take(invited: Json): void
+  take(invited: MatrixJson): void
   remove(roomId: string): void
   /** Decides about those that wait. Never rejects; does nothing while it is at work. */
   decide(signal: AbortSignal): Promise<void>
@@ -86,7 +86,7 @@ const waitingSentence = (inviter: string): string =>
   `${printableName(inviter)} invited the bot to a room, and the bot does not know this person: let the person in ("molecule pair list" shows the code), or ignore it.`
 
 /** Who wrote the membership of the bot. Events of a room that the bot is not in have no ids. */
-function invitationOf(room: Json, me: string): Invitation | undefined {
+function invitationOf(room: MatrixJson, me: string): Invitation | undefined {
   const state = listOf(objectOf(room['invite_state'])['events']).map(objectOf)
   const own = state.find((event) => event['type'] === 'm.room.member' && event['state_key'] === me)
   const inviter = textOf(own?.['sender'])

@@ -1,11 +1,11 @@
 /** Reads JSON of a homeserver: people of other servers write it, so no field has surely the type that it should have. */
 
-export type Json = Readonly<Record<string, unknown>>
+export type MatrixJson = Readonly<Record<string, unknown>>
 
-const NOTHING: Json = {}
+const NOTHING: MatrixJson = {}
 
-export const objectOf = (value: unknown): Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : NOTHING
+export const objectOf = (value: unknown): MatrixJson =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as MatrixJson) : NOTHING
 
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
@@ -22,9 +22,9 @@ export interface MatrixEvent {
   /** Of a state event. */
   readonly stateKey?: string
   readonly sentAtMs: number
-  readonly content: Json
+  readonly content: MatrixJson
   /** The event as it came. */
-  readonly raw: Json
+  readonly raw: MatrixJson
 }
 
 export function eventOf(value: unknown): MatrixEvent | undefined {
@@ -46,4 +46,4 @@ export function eventOf(value: unknown): MatrixEvent | undefined {
 export const eventsOf = (value: unknown): MatrixEvent[] => listOf(value).flatMap((one) => eventOf(one) ?? [])
 
 /** The relation of an event to an earlier one: `m.thread`, `m.replace`, `m.annotation`. */
-export const relationOf = ({ content }: Pick<MatrixEvent, 'content'>): Json => objectOf(content['m.relates_to'])
+export const relationOf = ({ content }: Pick<MatrixEvent, 'content'>): MatrixJson => objectOf(content['m.relates_to'])

@@ -1,6 +1,6 @@
 /** Translates message events to the channel seam. Pure: what an event refers to is given with it. */
 import type { IncomingFile, IncomingMessage, Place, QuotedMessage } from '../chat/channel.ts'
-import { countOf, type Json, listOf, type MatrixEvent, objectOf, relationOf, textOf } from './matrix-json.ts'
+import { countOf, listOf, type MatrixEvent, type MatrixJson, objectOf, relationOf, textOf } from './matrix-json.ts'
 
 /** Marks the messages of Molecule bots, with the nonce of the send. */
 export const NONCE_FIELD = 'dev.molecule.nonce'
@@ -12,13 +12,13 @@ const QUOTED_CHARACTERS_MAX = 2000
 const AHEAD_MS_MAX = 5 * 60_000
 const FILE_TYPES: ReadonlySet<unknown> = new Set(['m.file', 'm.image', 'm.audio', 'm.video'])
 
-export interface BotAccount {
+export interface MatrixAccount {
   readonly id: string
   readonly name: string
 }
 
 export interface MessageContext {
-  readonly me: BotAccount
+  readonly me: MatrixAccount
   readonly place: Place
   readonly authorName: string
   readonly quoted?: QuotedMessage | undefined
@@ -46,16 +46,17 @@ export function toIncomingMessage(event: MatrixEvent, context: MessageContext): 
 }
 
 /** Programs send notices. Molecule bots send texts, so that people are notified, and mark them. */
-const isOfBot = (content: Json): boolean => content['msgtype'] === 'm.notice' || content[NONCE_FIELD] !== undefined
+const isOfBot = (content: MatrixJson): boolean =>
+  content['msgtype'] === 'm.notice' || content[NONCE_FIELD] !== undefined
 
 /** Of an edited message: what it is now. */
-const newContentOf = (content: Json): Json => {
+const newContentOf = (content: MatrixJson): MatrixJson => {
   const changed = objectOf(content['m.new_content'])
   return textOf(changed['body']) === undefined ? content : changed
 }
 
 /** The text as its author typed it; that of a file only if it is a caption. */
-function bodyOf(content: Json, isReply: boolean): string {
+function bodyOf(content: MatrixJson, isReply: boolean): string {
   const body = textOf(content['body']) ?? ''
   const filename = textOf(content['filename'])
   if (FILE_TYPES.has(content['msgtype']) && (filename === undefined || filename === body)) return ''
@@ -63,7 +64,7 @@ function bodyOf(content: Json, isReply: boolean): string {
 }
 
 /** Older clients repeat what they reply to, in lines that begin with `> `. */
-export function withoutFallback(body: string): string {
+function withoutFallback(body: string): string {
   const lines = body.split('\n')
   let from = 0
   while (lines[from]?.startsWith('> ')) from++
@@ -72,11 +73,11 @@ export function withoutFallback(body: string): string {
 }
 
 /** The text of a message that another one quotes. */
-export const quotedText = (content: Json): string =>
+export const quotedText = (content: MatrixJson): string =>
   withoutFallback(textOf(newContentOf(content)['body']) ?? '').slice(0, QUOTED_CHARACTERS_MAX)
 
 /** Clients of before 2023 send no list of mentions: then the name in the text counts. */
-function isMentioned(content: Json, text: string, { id, name }: BotAccount): boolean {
+function isMentioned(content: MatrixJson, text: string, { id, name }: MatrixAccount): boolean {
   const mentions = content['m.mentions']
   if (mentions !== undefined) return listOf(objectOf(mentions)['user_ids']).includes(id)
   return text.includes(id) || hasWord(text.toLowerCase(), name.toLowerCase())
@@ -93,7 +94,7 @@ function hasWord(text: string, word: string): boolean {
 const isLetter = (character = ''): boolean => /[\p{L}\p{N}_]/u.test(character)
 
 /** The mention with which a message begins: `Molecule: `, `@molecule:example.org `. */
-function withoutMention(text: string, { id, name }: BotAccount): string {
+function withoutMention(text: string, { id, name }: MatrixAccount): string {
   const trimmed = text.trim()
   const lower = trimmed.toLowerCase()
   for (const mention of [id, `@${name}`, name]) {
@@ -110,7 +111,7 @@ function withCommand(text: string, commands: ReadonlySet<string>): string {
   return name !== undefined && commands.has(name) ? `/${text.slice(1)}` : text
 }
 
-function filesOf(content: Json): IncomingFile[] {
+function filesOf(content: MatrixJson): IncomingFile[] {
   const ref = textOf(content['url'])
   if (!FILE_TYPES.has(content['msgtype']) || ref === undefined || parseMxc(ref) === undefined) return []
   const info = objectOf(content['info'])

@@ -9,7 +9,14 @@ import { noticeContent, plainEmoji } from './matrix-content.ts'
 import { ENCRYPTED_SENTENCE } from './matrix-errors.ts'
 import { type MatrixEvent, objectOf, relationOf, textOf } from './matrix-json.ts'
 import type { KnownEvents } from './matrix-known.ts'
-import { type BotAccount, isEventId, replyOf, targetEventOf, threadOf, toIncomingMessage } from './matrix-messages.ts'
+import {
+  isEventId,
+  type MatrixAccount,
+  replyOf,
+  targetEventOf,
+  threadOf,
+  toIncomingMessage,
+} from './matrix-messages.ts'
 import type { MatrixReactions } from './matrix-reactions.ts'
 import { type Rooms, targetOf } from './matrix-rooms.ts'
 import type { MatrixState } from './matrix-state.ts'
@@ -29,7 +36,7 @@ export interface ReceiveContext {
   readonly reactions: MatrixReactions
   readonly state: MatrixState
   readonly events: ChannelEvents
-  readonly me: BotAccount
+  readonly me: MatrixAccount
   readonly commands: ReadonlySet<string>
   readonly clock: Clock
   readonly log: Log

@@ -1,6 +1,6 @@
 /** The rooms of the bot as far as syncs told of them: names, how many people are in them, and whether they are encrypted. */
 import type { Author, Place } from '../chat/channel.ts'
-import { countOf, type Json, listOf, type MatrixEvent, objectOf, textOf } from './matrix-json.ts'
+import { countOf, listOf, type MatrixEvent, type MatrixJson, objectOf, textOf } from './matrix-json.ts'
 
 /** Of people of one room; beyond it the oldest is forgotten, and shown by the id. */
 const NAMES_MAX = 500
@@ -24,7 +24,7 @@ export interface Rooms {
   /** A state event. */
   apply(roomId: string, event: MatrixEvent): void
   /** The account data `m.direct`. */
-  setDirect(content: Json): void
+  setDirect(content: MatrixJson): void
   leave(roomId: string): void
   has(roomId: string): boolean
   isEncrypted(roomId: string): boolean

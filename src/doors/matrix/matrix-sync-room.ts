@@ -2,7 +2,7 @@
 import { toMoleculeError } from '../../errors.ts'
 import { path } from './matrix-api.ts'
 import { readBack } from './matrix-history.ts'
-import { eventsOf, type Json, type MatrixEvent, objectOf, textOf } from './matrix-json.ts'
+import { eventsOf, type MatrixEvent, type MatrixJson, objectOf, textOf } from './matrix-json.ts'
 import { type EventReceiver, NotStored, type ReceiveContext, type ReceivedEvent } from './matrix-receive.ts'
 
 const GAP_PAGES_MAX = 20
@@ -11,14 +11,14 @@ export interface RoomContext extends ReceiveContext {
   readonly receiver: EventReceiver
 }
 
-export function takeState(roomId: string, room: Json, { rooms }: Pick<RoomContext, 'rooms'>): void {
+export function takeState(roomId: string, room: MatrixJson, { rooms }: Pick<RoomContext, 'rooms'>): void {
   rooms.summarize(roomId, room['summary'])
   for (const event of eventsOf(objectOf(room['state'])['events'])) rooms.apply(roomId, event)
 }
 
 interface RoomOfSync {
   readonly roomId: string
-  readonly room: Json
+  readonly room: MatrixJson
   readonly since: string
   readonly isLive: boolean
 }

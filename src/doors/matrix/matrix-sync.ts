@@ -9,7 +9,7 @@ import { MatrixRefusal } from './matrix-api.ts'
 import { connectProblem, isTokenRefused, tokenRefused } from './matrix-errors.ts'
 import { TIMELINE_TYPES } from './matrix-history.ts'
 import type { Invites } from './matrix-invites.ts'
-import { type Json, objectOf, textOf } from './matrix-json.ts'
+import { type MatrixJson, objectOf, textOf } from './matrix-json.ts'
 import { NotStored } from './matrix-receive.ts'
 import { type RoomContext, receiveRoom, takeState } from './matrix-sync-room.ts'
 
@@ -133,7 +133,7 @@ async function syncFrom(start: string, context: RunContext, run: AbortController
 }
 
 interface SyncAnswer {
-  readonly answer: Json
+  readonly answer: MatrixJson
   readonly since: string
   readonly isLive: boolean
   readonly inRoom: (roomId: string, work: () => Promise<void>) => Promise<void>
@@ -169,18 +169,18 @@ async function sync(
   { api }: Pick<SyncContext, 'api'>,
   query: { readonly filter: string; readonly timeout: string; readonly since?: string },
   signal: AbortSignal,
-): Promise<Json> {
+): Promise<MatrixJson> {
   const limits = { timeoutMs: Number(query.timeout) + ANSWER_MS, bytesMax: ANSWER_BYTES_MAX }
   return await api.call({ method: 'GET', path: '/client/v3/sync', query, ...limits }, signal)
 }
 
-function positionIn(answer: Json): string {
+function positionIn(answer: MatrixJson): string {
   const next = textOf(answer['next_batch'])
   if (next === undefined) throw new MatrixRefusal(502, undefined, undefined)
   return next
 }
 
-function takeAccount(answer: Json, { rooms }: Pick<SyncContext, 'rooms'>): void {
+function takeAccount(answer: MatrixJson, { rooms }: Pick<SyncContext, 'rooms'>): void {
   const { events } = objectOf(answer['account_data'])
   for (const given of Array.isArray(events) ? events : []) {
     const { type, content } = objectOf(given)

@@ -27,6 +27,8 @@ export interface ChannelUnderTest {
   readonly namesForwarded?: boolean
   /** The id of a person on the service, where it is not that of `Author`. */
   readonly personId?: (id: string) => string
+  /** False: the service does not tell what was forwarded. */
+  readonly tellsForwards?: boolean
   /** Messages of an answer with a text and ten files; default: one. */
   readonly messagesOfTenFiles?: number
   /** False: a bot that was away does not learn of new threads. */
@@ -47,7 +49,11 @@ export interface ChatOptions {
   /** More of the workspace, in place of `exec`. */
   readonly workspace?: Readonly<Record<string, unknown>>
   /** More of the channel. */
-  readonly channel?: Readonly<Record<string, unknown>>
+  readonly channel?: Readonly<Record<string, unknown>> & {
+    /** By the ids of `Author`. */
+    readonly allowed_people?: readonly string[]
+    readonly allowed_bots?: readonly string[]
+  }
   readonly env?: Readonly<Record<string, string>>
 }
 
@@ -74,7 +80,7 @@ const PROGRESS = /^(Working for |(Done|Ended|Waiting) after |Waiting: |Over\.|Go
 
 export async function openChat(t: TestContext, under: ChannelUnderTest, options: ChatOptions = {}): Promise<OpenChat> {
   const { kind, start, personId = (id) => id } = under
-  const { allowed_bots: bots } = (options.channel ?? {}) as { readonly allowed_bots?: readonly string[] }
+  const { allowed_people: people = [ADA.id], allowed_bots: bots, ...channel } = options.channel ?? {}
   const service = await start()
   const dataDir = await mkdtemp(join(tmpdir(), 'molecule-chat-'))
   let platform = await startPlatform({ dataDir, ...(options.env && { env: options.env }) })
@@ -90,8 +96,8 @@ export async function openChat(t: TestContext, under: ChannelUnderTest, options:
     api_url: service.apiUrl,
     settings: under.settings,
     workspace_id: workspaceId,
-    allowed_people: [personId(ADA.id)],
-    ...options.channel,
+    ...channel,
+    allowed_people: people.map(personId),
     ...(bots !== undefined && { allowed_bots: bots.map(personId) }),
   })
   assert.equal(status, 201, JSON.stringify(body))

@@ -27,6 +27,7 @@ async function replies(chat: OpenChat, count: number): Promise<string[]> {
 }
 
 export function channelPlaceTests(under: ChannelUnderTest): void {
+  const { personId = (id: string) => id } = under
   const people = { channel: { allowed_people: [ADA.id, EVE.id] } }
 
   /** The agent answers with the prompts that it got. */
@@ -48,8 +49,10 @@ export function channelPlaceTests(under: ChannelUnderTest): void {
     chat.service.say({ place, author: ADA, text: 'keep it', mentions: true })
     const [eve = '', ada = ''] = await replies(chat, 2)
     assert.equal(eve.match(/<\/?from_chat>/g)?.length, 2)
-    assert.match(eve, /<from_chat>\nfrom: "Eve", user, id "1002"\nchat: "[^"\n]+"\n<\/from_chat>\n\n< \/from_chat>/)
-    assert.match(ada, /<from_chat>\nfrom: "Ada", owner, id "1001"\nchat: "[^"\n]+"\n<\/from_chat>\n\nkeep it/)
+    const [eveId, adaId] = [personId(EVE.id), personId(ADA.id)]
+    const chatLine = 'chat: "[^"\\n]+"\n</from_chat>\n\n'
+    assert.match(eve, new RegExp(`<from_chat>\nfrom: "Eve", user, id "${eveId}"\n${chatLine}< /from_chat>`))
+    assert.match(ada, new RegExp(`<from_chat>\nfrom: "Ada", owner, id "${adaId}"\n${chatLine}keep it`))
   })
 
   test('GW-16 the prompt of a direct chat is the text alone, and with what it replies to or was forwarded from', async (t) => {
@@ -68,6 +71,7 @@ export function channelPlaceTests(under: ChannelUnderTest): void {
       const [, , ownQuoted = ''] = await replies(chat, 3)
       assert.match(ownQuoted, /reply to: you\n> .*the tests/)
     }
+    if (under.tellsForwards === false) return
     const before = (await replies(chat, 1)).length
     chat.service.say({ place, author: ADA, text: 'breaking news', forwardedFrom: 'The Times' })
     const forwarded = (await replies(chat, before + 1)).at(-1) ?? ''
@@ -84,7 +88,7 @@ export function channelPlaceTests(under: ChannelUnderTest): void {
     chat.service.say({ place, author: ADA, text: 'second', mentions: true })
     const [, second = ''] = await replies(chat, 2)
     assert.match(second, /^\(second\)/)
-    assert.match(second, /from: \\"Eve\\", user, id \\"1002\\"[\s\S]*first/)
+    assert.match(second, new RegExp(`from: \\\\"Eve\\\\", user, id \\\\"${personId(EVE.id)}\\\\"[\\s\\S]*first`))
     const [id = ''] = (await chat.tasks()).map((task) => task.id).sort()
     const [message] = (await getTask(chat.platform, chat.workspaceId, id)).history ?? []
     const chatOfMessage = message?.metadata?.chat ?? {}

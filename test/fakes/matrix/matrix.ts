@@ -90,6 +90,18 @@ export async function startMatrix(): Promise<FakeMatrix> {
       await waitUntil(() => answer() !== undefined, `an answer to ${text}`)
       return answer()?.content['body']
     },
+    edit({ place, messageId, text }) {
+      const { sender, content } = world.find(roomOf(place), messageId) ?? {}
+      if (sender === undefined || content === undefined) throw new Error(`no message ${messageId}`)
+      const edited = { ...content, body: text, 'm.mentions': {} }
+      const relation = { rel_type: 'm.replace', event_id: messageId }
+      const change = { ...edited, body: `* ${text}`, 'm.new_content': edited, 'm.relates_to': relation }
+      world.add(roomOf(place), { type: 'm.room.message', sender, content: change })
+    },
+    remove({ place, messageId }) {
+      const sender = world.find(roomOf(place), messageId)?.sender ?? ''
+      world.redact(roomOf(place), messageId, sender)
+    },
     fail: (call, fault) => void faults.push({ call, fault }),
     failNextSend: (fault) => void faults.push({ call: '/send/m.room.message/', fault: FAULTS[fault] }),
     keepLimits: limits.keep,
@@ -211,10 +223,11 @@ function addPlace(kind: 'direct' | 'group' | 'thread', parent: Place | undefined
 
 /** The last of the events: a file is an event of its own. */
 function addSaid(said: Said, world: MatrixWorld): string {
-  const { place, text, author = ADA, mentions = false, sentAtMs, files = [], twice = false } = said
+  const { place, text, author = ADA, mentions = false, sentAtMs, files = [], twice = false, replyTo } = said
   const roomId = roomOf(place)
   const sender = userId(author.id)
-  if (world.membership(roomId, sender) !== 'join')
+  const { membership, displayname } = world.rooms.get(roomId)?.state.get(`m.room.member ${sender}`)?.content ?? {}
+  if (membership !== 'join' || displayname === undefined)
     world.setMember(roomId, { user: sender, membership: 'join', name: author.name })
   const rootId = place.id.includes('/$') ? place.id.slice(roomId.length + 1) : undefined
   const shown = mentions ? `${world.botName}: ${text}` : text
@@ -224,12 +237,7 @@ function addSaid(said: Said, world: MatrixWorld): string {
       ? { msgtype: author.isBot ? 'm.notice' : 'm.text', body: shown }
       : fileOf(file, shown, world)),
     'm.mentions': mentions ? { user_ids: [world.bot] } : {},
-    ...(rootId !== undefined && {
-      'm.relates_to': {
-        ...{ rel_type: 'm.thread', event_id: rootId, is_falling_back: true },
-        'm.in_reply_to': { event_id: rootId },
-      },
-    }),
+    ...relationTo(rootId, replyTo),
   }
   const time = sentAtMs === undefined ? {} : { origin_server_ts: sentAtMs }
   const event = world.add(roomId, { type: 'm.room.message', sender, content, ...time })
@@ -238,6 +246,13 @@ function addSaid(said: Said, world: MatrixWorld): string {
     world.changed()
   }
   return event.event_id
+}
+
+function relationTo(rootId: string | undefined, replyTo: string | undefined): Content {
+  const eventId = replyTo ?? rootId
+  if (eventId === undefined) return {}
+  const thread = rootId && { rel_type: 'm.thread', event_id: rootId, is_falling_back: replyTo === undefined }
+  return { 'm.relates_to': { ...thread, 'm.in_reply_to': { event_id: eventId } } }
 }
 
 function fileOf(
