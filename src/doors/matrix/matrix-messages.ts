@@ -7,6 +7,8 @@ export const NONCE_FIELD = 'dev.molecule.nonce'
 /** The answers to choose from: the key of each reaction with the id of its button. */
 export const CHOICES_FIELD = 'dev.molecule.choices'
 
+/** Clients mark a voice note by it. */
+const VOICE_FIELD = 'org.matrix.msc3245.voice'
 const QUOTED_CHARACTERS_MAX = 2000
 /** A server of a sender chooses the time of its messages; one that is far ahead would hide all later ones. */
 const AHEAD_MS_MAX = 5 * 60_000
@@ -122,6 +124,7 @@ function filesOf(content: MatrixJson): IncomingFile[] {
       name: textOf(content['filename']) ?? textOf(content['body']) ?? 'file',
       ...(mediaType !== undefined && { mediaType }),
       ...(bytes !== undefined && { bytes }),
+      ...(content[VOICE_FIELD] !== undefined && { isVoice: true }),
     },
   ]
 }

@@ -30,6 +30,7 @@ const clockText = (ms: number) => new Date(ms).toISOString().slice(11, 16)
 const HOUR_MS = 3600_000
 
 export function channelHomeTests(under: ChannelUnderTest): void {
+  const { personId = (id: string) => id } = under
   const open = (t: TestContext, options?: ChatOptions) => openChat(t, under, options)
   /** Of Eve. */
   const setHome = async (chat: OpenChat, place: Place, argument?: string) => {
@@ -152,7 +153,7 @@ export function channelHomeTests(under: ChannelUnderTest): void {
     await setHome(chat, home)
     await runOf('the report', 'owners')
     await shows(chat, home, 'the report')
-    await runOf('for you', `${under.kind}/@${EVE.id}`)
+    await runOf('for you', `${under.kind}/@${personId(EVE.id)}`)
     await shows(chat, home, 'for you')
     // A service tells the bot of a group that it is in by its first message.
     chat.service.say({ place: group, author: EVE, text: 'hello', mentions: true })

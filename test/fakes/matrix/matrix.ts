@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Author, Place } from '../../../src/doors/chat/channel.ts'
 import { waitUntil } from '../../harness/wait.ts'
-import type { ChatService, Said, Written } from '../chat-service.ts'
+import type { ChatService, Said, SaidFile, Written } from '../chat-service.ts'
 import { createHomeserver, type MatrixCallSeen, type MatrixFault } from './homeserver.ts'
 import { type Content, MatrixWorld, type RoomEvent, SERVER } from './world.ts'
 
@@ -256,7 +256,7 @@ function relationTo(rootId: string | undefined, replyTo: string | undefined): Co
 }
 
 function fileOf(
-  { name, content, mediaType = 'application/octet-stream' }: NonNullable<Said['files']>[number],
+  { name, content, mediaType = 'application/octet-stream', isVoice = false }: SaidFile,
   caption: string,
   world: MatrixWorld,
 ): Content {
@@ -264,7 +264,8 @@ function fileOf(
   world.files.set(id, { name, content })
   const info = { mimetype: mediaType, size: content.length }
   const body = caption === '' ? name : caption
-  return { msgtype: 'm.file', body, filename: name, url: `mxc://${SERVER}/${id}`, info }
+  const type = isVoice ? { msgtype: 'm.audio', 'org.matrix.msc3245.voice': {} } : { msgtype: 'm.file' }
+  return { ...type, body, filename: name, url: `mxc://${SERVER}/${id}`, info }
 }
 
 /** A person who reacts again takes the former reaction away first: nobody can react twice in the same way. */
