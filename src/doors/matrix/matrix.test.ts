@@ -111,7 +111,7 @@ test('GW-9 Matrix: the choices of a prompt are reactions; a press counts after a
   assert.deepEqual(offered(), ['👍', '👎'])
   await first.channel.close()
   const { channel } = await connect({ press, reacted })
-  service.react(place, messageId, { key: '👎🏽', author: EVE })
+  service.react({ place, messageId, emoji: '👎🏽', author: EVE })
   await waitUntil(() => noticesIn(service, place.id).length === 1)
   assert.equal(await service.press({ place, messageId, label: 'Allow once', author: ADA }), 'noted')
   assert.deepEqual(
@@ -132,7 +132,7 @@ test('GW-9 Matrix: the choices of a prompt are reactions; a press counts after a
   await channel.send({ place: place.id, text: 'Which?', nonce: 'm', buttons: three }, signal)
   await waitUntil(() => offered().length === 3)
   assert.deepEqual(offered(), ['1️⃣', '2️⃣', '3️⃣'])
-  service.react(place, messageId, { key: '🛑', author: ADA })
+  service.react({ place, messageId, emoji: '🛑', author: ADA })
   await waitUntil(() => reactions.length === 1)
   assert.deepEqual([reactions[0]?.emoji, reactions[0]?.messageId, reactions[0]?.place.id], ['🛑', messageId, place.id])
   service.fail('/send/m.room.message/', 'lost_request')

@@ -9,6 +9,7 @@ import { ADA, type ChannelUnderTest, EVE, type OpenChat, openChat } from './open
 const BOB: Author = { id: '1003', name: 'Bob', isBot: false }
 
 export function channelPromptTests(under: ChannelUnderTest): void {
+  const { personId = (id: string) => id } = under
   /** Its agent asks for a permission at "!ask <command>". */
   const openAsking = (t: TestContext) => {
     const { path: bin } = createFakeProgram('claude')
@@ -52,7 +53,7 @@ export function channelPromptTests(under: ChannelUnderTest): void {
     )
   const pairing = async (chat: OpenChat, { id }: Author) => {
     const { pairings } = (await chat.platform.request('GET', '/pairings')).body
-    return pairings.find(({ person }: { person: string }) => person === id)
+    return pairings.find(({ person }: { person: string }) => person === personId(id))
   }
 
   test('GW-14 GW-9 a permission for a person who is no owner is asked in the direct chats of the owners; the person reads how it ended', async (t) => {
@@ -249,7 +250,7 @@ export function channelPromptTests(under: ChannelUnderTest): void {
     await prompt(chat, place, 'make one')
     await settled(chat)
     assert.match(await command('approve', ADA, 'zzzz'), /No request of this chat has this id[\s\S]*make one/)
-    await chat.platform.request('POST', `/pairings/${under.kind}%2F${EVE.id}/approve`)
+    await chat.platform.request('POST', `/pairings/${encodeURIComponent(`${under.kind}/${personId(EVE.id)}`)}/approve`)
     assert.match(await command('approve', EVE), /only an owner/)
     assert.match(await command('approve'), /^Allowed once/)
     await hasRun(chat, place, 'make one')

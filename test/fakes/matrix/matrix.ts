@@ -34,7 +34,7 @@ export interface FakeMatrix extends ChatService {
   /** A person invites the bot to a new room. */
   invite(author: Author, options?: { readonly isEncrypted?: boolean }): string
   /** A person reacts to a message. */
-  react(place: Place, messageId: string, reaction: { readonly key: string; readonly author: Author }): RoomEvent
+  react(reaction: { place: Place; messageId: string; emoji: string; author: Author }): void
 }
 
 /** The answers of the bot to single people. */
@@ -68,7 +68,8 @@ export async function startMatrix(): Promise<FakeMatrix> {
     token: world.token,
     newPlace: (kind, parent) => addPlace(kind, parent, world),
     reaction: (place, messageId) => shownState(roomOf(place), messageId, world),
-    react: (place, messageId, reaction) => addReaction({ roomId: roomOf(place), messageId, ...reaction }, world),
+    react: ({ place, messageId, emoji: key, author }) =>
+      void addReaction({ roomId: roomOf(place), messageId, key, author }, world),
     async press({ place, messageId, label, author }) {
       const roomId = roomOf(place)
       const choices: Content[] = world.find(roomId, messageId)?.content['dev.molecule.choices'] ?? []
