@@ -194,7 +194,7 @@ export const requirements: readonly Requirement[] = [
   built('GW-15', 'answers stream as edits and end exact'),
   built('GW-16', 'the prompt names the speaker and carries quotes'),
   built('GW-17', 'an agent reaches a person in their home chat'),
-  built('GW-18', 'Slack and Matrix are channels on the same seam', 'Slack; settings, webhooks, kinds of adapters'),
+  built('GW-18', 'Slack and Matrix are channels on the same seam'),
 
   // Canvas
   built('CV-1', 'each workspace has a live card'),
