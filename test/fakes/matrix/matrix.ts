@@ -106,6 +106,9 @@ export async function startMatrix(): Promise<FakeMatrix> {
     fail: (call, fault) => void faults.push({ call, fault }),
     failNextSend: (fault) => void faults.push({ call: '/send/m.room.message/', fault: FAULTS[fault] }),
     keepLimits: limits.keep,
+    refuseEdits() {
+      world.mayEdit = false
+    },
     refusals: limits.refusals,
     sends: () => calls.filter(({ path, body }) => isSend(path, body)).length,
     denyRights() {

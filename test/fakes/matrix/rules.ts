@@ -65,6 +65,7 @@ function judgeRelation({ roomId, content }: SentEvent, world: MatrixWorld): void
       throw badEvent('a message of a thread says what clients without threads show')
   }
   if (type !== 'm.replace') return
+  if (!world.mayEdit) throw new MatrixError(403, 'M_FORBIDDEN', 'The bot may not edit here')
   if (target.sender !== world.bot || before === 'm.replace') throw badEvent('this message cannot be edited')
   if (content['m.new_content'] === undefined) throw badEvent('an edit without a new content')
 }

@@ -62,6 +62,7 @@ export class MatrixWorld {
   readonly typings: string[] = []
   readonly receipts: string[] = []
   mayUpload = true
+  mayEdit = true
   /** Called after every change. */
   changed: () => void = () => undefined
 
