@@ -106,7 +106,7 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/\/api\/webhooks\/\d{5,}\/[\w-]{20,}/g, `/api/webhooks/${HIDDEN}`],
   [/\b\d{8,12}:[\w-]{35}/g, HIDDEN],
   // Matrix: the access tokens of Synapse and of its authentication service.
-  [/\bsyt_[\w-]{4,}_[A-Za-z]{20}_\w{6}/g, HIDDEN],
+  [/\bsyt_[A-Za-z0-9+/]{4,200}_[A-Za-z]{20}_\w{6}/g, HIDDEN],
   [/\bm[ac]t_[A-Za-z0-9]{20,}_\w{6}/g, HIDDEN],
   // A password in a URL, and `name=value` where the name says that the value is secret.
   [/:\/\/[^\s/@"'\\:]{1,256}:[^\s/@"'\\]{1,256}@/g, `://${HIDDEN}@`],
