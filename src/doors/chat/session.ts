@@ -3,11 +3,12 @@
  * place are handled in order, one at a time; what was missed while the bot was away comes before what arrives now.
  */
 import { toMoleculeError } from '../../errors.ts'
+import type { Log } from '../../log.ts'
 import { shownFileName } from '../../protocol/file-name.ts'
 import { createKeyedQueue, createWakeUp, onAbort, sleep, type WakeUp } from '../../wait.ts'
 import { judgeInvitation } from './access.ts'
 import { answerCall, runQuietly } from './answer-call.ts'
-import type { Account, Channel, IncomingMessage, SendResult } from './channel.ts'
+import type { Account, Channel, ChannelEvents, IncomingMessage, SendResult } from './channel.ts'
 import {
   type ChatContext,
   deliveryDoor,
@@ -53,9 +54,6 @@ const CUT_MS_MAX = 2000
 /** When the session ends, a send that has begun may take this long. Its answer counts; without it the delivery is unknown. */
 const SENDING_MS_MAX = 5000
 
-/** Runs behind the messages of its place, so that a message is stored before its edit. */
-type ReceiverWork = (session: { readonly receiver: Receiver }) => Promise<void>
-
 export async function openSession(stored: StoredChannel, context: ChatContext, outer: AbortSignal): Promise<Session> {
   const { clock, log, channels } = context
   const channel = await openChannel(stored, context)
@@ -73,20 +71,11 @@ export async function openSession(stored: StoredChannel, context: ChatContext, o
     log.warn({ err: toMoleculeError(error), channel: stored.name }, text)
   const catchUp = () =>
     catchUpAll({ context, stored, channel, inbound, behind, connected: connected.promise, signal: stopping.signal })
-  const inPlace = (place: string, work: ReceiverWork) => inbound(place, async () => work(await connected.promise))
-  const editLost = warn('an edit in a chat could not be stored')
   try {
     await catchUp()
     const account = await channel.connect(
       {
-        message: (message) => inPlace(message.place.id, ({ receiver }) => receiver.message(message)),
-        command: (call) => answerCall(call, async () => (await connected.promise).receiver.command(call), log),
-        press: (press) => answerCall(press, async () => (await connected.promise).receiver.press(press), log),
-        reacted: (reaction) => runQuietly(async () => (await connected.promise).receiver.reacted(reaction), log),
-        edited: (message) => inPlace(message.place.id, ({ receiver }) => receiver.edited(message)).catch(editLost),
-        deleted: (message) => inPlace(message.place, ({ receiver }) => receiver.deleted(message)).catch(editLost),
-        moved: async (from, to) => (await connected.promise).moved(from, to),
-        invited: async (person) => judgeInvitation(person, await connected.promise),
+        ...receiverEvents({ connected: connected.promise, inbound, log, warn }),
         reconnected() {
           wakeUp.wake()
           catchUp().catch(warn('what a bot missed could not be read'))
@@ -126,6 +115,30 @@ export async function openSession(stored: StoredChannel, context: ChatContext, o
     await Promise.race([channel.close(), sleep(clock, CUT_MS_MAX)])
     throw error
   }
+}
+
+interface ReceiverEventsOptions {
+  readonly connected: Promise<SessionContext & { readonly receiver: Receiver }>
+  readonly inbound: (place: string, work: () => Promise<void>) => Promise<void>
+  readonly log: Log
+  readonly warn: (text: string) => (error: unknown) => void
+}
+
+/** What people do. An edit and a deletion run behind the messages of their place, so that the message is stored first. */
+function receiverEvents({ connected, inbound, log, warn }: ReceiverEventsOptions) {
+  const inPlace = (place: string, work: (receiver: Receiver) => Promise<void>) =>
+    inbound(place, async () => work((await connected).receiver))
+  const editLost = warn('an edit in a chat could not be stored')
+  return {
+    message: (message) => inPlace(message.place.id, (receiver) => receiver.message(message)),
+    command: (call) => answerCall(call, async () => (await connected).receiver.command(call), log),
+    press: (press) => answerCall(press, async () => (await connected).receiver.press(press), log),
+    reacted: (reaction) => runQuietly(async () => (await connected).receiver.reacted(reaction), log),
+    edited: (message) => inPlace(message.place.id, (receiver) => receiver.edited(message)).catch(editLost),
+    deleted: (message) => inPlace(message.place, (receiver) => receiver.deleted(message)).catch(editLost),
+    moved: async (from, to) => (await connected).moved(from, to),
+    invited: async (person) => judgeInvitation(person, await connected),
+  } satisfies Partial<ChannelEvents>
 }
 
 async function openChannel(stored: StoredChannel, { findKind, stateFolders, clock, log }: ChatContext) {
