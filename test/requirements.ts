@@ -190,7 +190,7 @@ export const requirements: readonly Requirement[] = [
   built('GW-11', 'Telegram is a second channel on the shared chat door'),
   built('GW-12', 'commands add, bind and remove channels'),
   built('GW-13', 'a limit is no failed try; no chat waits for another'),
-  built('GW-14', 'prompts and pairing codes are durable deliveries, shown where an owner can answer'),
+  built('GW-14', 'prompts and pairing codes are durable deliveries, shown where owners answer'),
   built('GW-15', 'answers stream as edits and end exact'),
   built('GW-16', 'the prompt names the speaker and carries quotes'),
   built('GW-17', 'an agent reaches a person in their home chat'),
