@@ -11,6 +11,8 @@ export interface SocketServiceOptions {
   readonly usesHistory?: boolean
   /** How long a second send with the same nonce is dropped. */
   readonly nonceMs?: number
+  /** How long the bot is told to wait by `rate_limited`. */
+  readonly limitMs?: number
 }
 
 export interface SocketService extends ChatService {
@@ -36,6 +38,7 @@ interface StoredMessage extends Written {
 export async function startSocketService({
   usesHistory = false,
   nonceMs = 0,
+  limitMs = 50,
 }: SocketServiceOptions = {}): Promise<SocketService> {
   const token = 'line-secret-token'
   const written: StoredMessage[] = []
@@ -71,7 +74,7 @@ export async function startSocketService({
       return result({ type: 'failed', error: 'too many messages', retryAfterMs: taken.resetMs })
     }
     const fault = faults.shift()
-    if (fault === 'rate_limited') return result({ type: 'failed', error: 'too many messages', retryAfterMs: 50 })
+    if (fault === 'rate_limited') return result({ type: 'failed', error: 'too many messages', retryAfterMs: limitMs })
     if (fault === 'refused') return result({ type: 'failed', error: 'not here', final: true })
     if (fault === 'server_error') return result({ type: 'failed', error: 'the service failed with 502' })
     if (!mayAttach && line['files']?.length > 0) return result({ type: 'failed', error: 'no files here', final: true })
