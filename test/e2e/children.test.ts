@@ -75,7 +75,7 @@ test("RT-12 a child of a bridge gets the same variables, and never the bridge's 
 })
 
 const PRINT_USERS_VARIABLES = `
-const own = Object.entries(process.env).filter(([name]) => /^(DATABASE_URL|PG|DISCORD_|LINE_|MOLECULE_)/.test(name))
+const own = Object.entries(process.env).filter(([name]) => /^(DATABASE_URL|PG|DISCORD_|SOCKET_|MOLECULE_)/.test(name))
 const result = own.map(([name, value]) => name + '=' + value).join(';')
 if (process.argv[2] === 'exec') console.log(result)
 else require('node:readline').createInterface(process.stdin).on('line', (line) =>
@@ -89,8 +89,8 @@ for (const backend of ['exec', 'stdio'])
     const own = {
       DATABASE_URL: 'postgres://mine/db',
       DISCORD_WEBHOOK: 'mine',
-      SOCKET_CHANNEL_TOKEN: 'm',
       PGHOST: 'db.mine',
+      SOCKET_CHANNEL_TOKEN: 'm',
     }
     const env = { ...OURS, ...own, MOLECULE_WORKSPACE_TOKEN: workspace.auth_token }
     const cmd = `'${process.execPath}' '${home}/handler.cjs' ${backend}`
