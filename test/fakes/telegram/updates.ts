@@ -19,15 +19,21 @@ export function createUpdates() {
     send(waiting, 200, { ok: true, result: pending.slice(0, UPDATES_PER_CALL) })
     waiting = undefined
   }
-  const conflict = () => {
-    if (waiting === undefined) return
-    const words = 'Conflict: terminated by other getUpdates request; make sure that only one bot instance is running'
+  const words = 'Conflict: terminated by other getUpdates request; make sure that only one bot instance is running'
+  /** True when a call waited, and has ended. */
+  const endWaiting = (): boolean => {
+    if (waiting === undefined) return false
     sendError(waiting, new BotApiError(409, words))
     waiting = undefined
+    return true
   }
+  /** Between two polls of the bot the next one meets the other program. */
+  let isElsewhere = false
   return {
     pending,
-    conflict,
+    conflict() {
+      isElsewhere = !endWaiting()
+    },
     isPolled: () => waiting !== undefined || Date.now() - polledMs < POLL_GAP_MS,
     add(update: object, twice = false) {
       const added = { update_id: ++number, ...update }
@@ -38,7 +44,7 @@ export function createUpdates() {
       return allowed
     },
     poll({ offset = 0, timeout = 0, allowed_updates = [] }: Parameters, response: ServerResponse) {
-      conflict()
+      endWaiting()
       allowed = allowed_updates
       const left = pending.filter(
         ({ update_id, ...update }) =>
@@ -47,6 +53,11 @@ export function createUpdates() {
       pending.splice(0, pending.length, ...left)
       polledMs = Date.now()
       waiting = response
+      if (isElsewhere) {
+        isElsewhere = false
+        endWaiting()
+        return
+      }
       const timer = setTimeout(() => {
         if (waiting !== response) return
         waiting = undefined
