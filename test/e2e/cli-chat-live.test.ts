@@ -91,7 +91,7 @@ describe('molecule chat shows what others say', () => {
     const typing = await open(t, 'reporter')
     const calls = [{ tool: 'send_message_to_user', arguments: { message: 'half of it is done' } }]
     typing.type(`${JSON.stringify({ transport: 'http', calls })}\r`)
-    await typing.waitForScreen(/\nreporter › half of it is done\n.*The message is shown/s)
+    await typing.waitForScreen(/\nreporter › half of it is done\n.*It is shown in the activity/s)
     await typing.leave()
   })
 

@@ -79,6 +79,8 @@ export interface SessionContext extends ChatContext {
   /** A person was let in: the held messages go on. */
   letIn(): void
   readonly live: LiveChatMessages
+  /** Prompts whose message says already how they ended, although its send may not have been answered yet. */
+  readonly closedPrompts: Set<string>
   /** As in `ChannelEvents`. */
   moved(from: string, to: string): Promise<void>
   /** Sends a short text of the door, best effort: it is not a delivery. How the last try ended. */

@@ -184,6 +184,7 @@ function createSessionContext({ context, ...connected }: Connected, behind: Read
   const parts = {
     ...context,
     ...connected,
+    closedPrompts: new Set<string>(),
     inPlace: createPlaceQueues(),
     signs: createSigns({ ...connected, clock: context.clock }),
     door: deliveryDoor(connected.stored.name),

@@ -117,7 +117,7 @@ function tokenText(token: Token): string {
     case 'del':
       return `${MARKS[token.type]}${tokensText(token['tokens'])}${MARKS[token.type]}`
     case 'codespan':
-      return `\`${escapeMrkdwn(String(token['text']).replaceAll('`', 'ˋ'))}\``
+      return codeSpan(String(token['text']))
     case 'escape':
       return escapeMrkdwn(token['text'])
     case 'br':
@@ -128,6 +128,12 @@ function tokenText(token: Token): string {
     default:
       return escapeMrkdwn(token.raw)
   }
+}
+
+/** A span of the service ends at the first backtick, so code with backticks has three around it. */
+function codeSpan(code: string): string {
+  if (!code.includes('`')) return `\`${escapeMrkdwn(code)}\``
+  return `\`\`\`${escapeMrkdwn(withoutFenceMarks(code))}${code.endsWith('`') ? ' ' : ''}\`\`\``
 }
 
 /** The service makes links of bare addresses itself. An address that it would not open is shown as text. */

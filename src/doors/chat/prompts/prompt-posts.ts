@@ -45,18 +45,22 @@ export interface StoredPrompt {
 export async function promptArrived(
   { id, channel: place, body: { parts = [], prompt } }: Delivery,
   messageId: string,
-  { channel, inPlace, promptLog, signal }: SessionContext,
+  { channel, closedPrompts, inPlace, promptLog, signal }: SessionContext,
 ): Promise<void> {
   const { isQuestion } = prompt as StoredPrompt
+  // A person may press a button before the service has answered the send.
+  if (closedPrompts.delete(id)) return
   if ((await promptLog.setMessage(id, messageId)) || isQuestion) return
   const text = firstText(channel, `${parts[0]?.text ?? ''}\n\n${OVER_MEANWHILE}`) ?? OVER_MEANWHILE
   void inPlace(place, 'prompt', () => channel.edit({ place, messageId, text }, signal)).catch(() => undefined)
 }
 
+/** Most of them were answered long after their send. */
+const CLOSED_MAX = 1000
 const OVER_MEANWHILE = 'This is over: it was answered elsewhere.'
 
 export function createPromptPosts(context: SessionContext): PromptPosts {
-  const { promptLog, channel, deliveries, inPlace, signal, stored } = context
+  const { promptLog, channel, closedPrompts, deliveries, inPlace, signal, stored } = context
   return {
     async post(draft, { buttonsOf, replyTo, file }) {
       const prompt = await promptLog.add({ ...draft, id: ulid(), channel: stored.name })
@@ -81,6 +85,8 @@ export function createPromptPosts(context: SessionContext): PromptPosts {
       if (!(await promptLog.remove(id))) return
       await deliveries.withdraw(id)
       if (messageId === undefined) return
+      if (closedPrompts.size >= CLOSED_MAX) closedPrompts.clear()
+      closedPrompts.add(id)
       const rendered = firstText(channel, `${text}\n\n${sentence}`) ?? sentence
       // Not awaited: the prompt of a budget may be in another chat than the task that waits for it.
       void inPlace(place, 'prompt', () => channel.edit({ place, messageId, text: rendered }, signal)).catch(
