@@ -73,6 +73,8 @@ test('GW-18 no letter or digit of an answer is lost', () => {
 test('GW-18 Markdown becomes what Slack shows', () => {
   const cases: readonly (readonly [string, string])[] = [
     ['**bold** and *it* and ~~no~~', '*bold* and _it_ and ~no~'],
+    ['``echo `date` `` and `ls`', '```echo `date` ``` and `ls`'],
+    ['not code: `\\``', 'not code: `ˋ`'],
     ['# A **title**\ntext', '*A title*\ntext'],
     ['- one\n* two\n  + [x] three', '• one\n• two\n  ☑ three'],
     ['> a\n> *b*\nc', '> a\n> _b_\nc'],

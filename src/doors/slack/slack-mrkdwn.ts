@@ -5,7 +5,7 @@
 import { parseInline, type Token, type Tokens } from '../../markdown.ts'
 import { type MarkdownBlock, readBlocks, withoutIndent } from '../chat/markdown/markdown-blocks.ts'
 import { splitMarkdown } from '../chat/markdown/markdown-split.ts'
-import { tablesAsCode, withoutFenceMarks } from '../chat/markdown/markdown-tables.ts'
+import { BACKTICK_LOOKALIKE, tablesAsCode, withoutFenceMarks } from '../chat/markdown/markdown-tables.ts'
 
 /** The service recommends at most so many; it counts escaped characters. */
 export const SLACK_TEXT_CHARS_MAX = 4000
@@ -119,7 +119,8 @@ function tokenText(token: Token): string {
     case 'codespan':
       return codeSpan(String(token['text']))
     case 'escape':
-      return escapeMrkdwn(token['text'])
+      // The service has no escape, so a backtick that is meant as one would begin code, and three of them a block.
+      return token['text'] === '`' ? BACKTICK_LOOKALIKE : escapeMrkdwn(token['text'])
     case 'br':
       return '\n'
     case 'link':

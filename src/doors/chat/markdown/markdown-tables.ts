@@ -8,7 +8,7 @@ import { readBlocks } from './markdown-blocks.ts'
 const TABLE_WIDTH_MAX = 100
 const CELLS_MAX = 20
 /** Looks like a backtick and ends no code block. */
-const BACKTICK_LOOKALIKE = 'ˋ'
+export const BACKTICK_LOOKALIKE = 'ˋ'
 
 export function tablesAsCode(markdown: string): string {
   return readBlocks(markdown)
