@@ -94,8 +94,9 @@ test('RE-9 CL-7 a start on a copy names the command that starts its workspaces a
   const home = join(folder, 'copy')
   const terminal = openTerminal(t, ['up', '--port', '0', '--as', 'copy'], { MOLECULE_HOME: home, TERM: 'dumb' })
   await terminal.waitForScreen(/Molecule runs at/)
-  const shown = terminal.screen().replaceAll('\n', '')
-  assert.match(shown, /: "MOLECULE_HOME=\S+ ?bin\/molecule resume --all" starts the workspaces/)
+  // A line of the screen may end at any blank, by the length of the path.
+  const shown = terminal.screen().replaceAll(/\s/g, '')
+  assert.match(shown, /:"MOLECULE_HOME=\S+\/copybin\/moleculeresume--all"startstheworkspaces/)
   terminal.type('\u0003')
   await terminal.ended()
 })
