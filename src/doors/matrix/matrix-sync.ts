@@ -30,7 +30,9 @@ const filterOf = (limit: number): string =>
     presence: NONE,
     account_data: { types: ['m.direct'] },
     room: {
-      ...{ ephemeral: NONE, account_data: NONE, state: STATE },
+      ephemeral: NONE,
+      account_data: NONE,
+      state: STATE,
       timeline: { types: TIMELINE_TYPES, limit, lazy_load_members: true },
     },
   })

@@ -222,6 +222,7 @@ function* readParts(id: string): Transaction<DeliveryPart[]> {
   }))
 }
 
+/** Both states are named so that the planner uses the index of deliveries that no person has handled. */
 function* findInterrupted(door: string): Transaction<Delivery[]> {
   const rows = yield* sql<DeliveryRow>(
     `select d.id, d.workspace_id, d.task_id, d.channel, d.body, d.tries from deliveries d

@@ -43,8 +43,14 @@ export function createLiveMessage(options: LiveMessageOptions, context: LiveCont
   const { message, posted, mayBecomeAnswer } = options
   const { channel, signal, signs } = context
   const state: LiveState = {
-    ...{ message, id: message.progressId, shownText: undefined, nonce: newNonce(), slowness: 1 },
-    ...{ isTaken: false, isPassed: false, isLost: false },
+    message,
+    id: message.progressId,
+    shownText: undefined,
+    nonce: newNonce(),
+    isTaken: false,
+    isPassed: false,
+    isLost: false,
+    slowness: 1,
   }
   let closingText = (): string => 'Over.'
   let work: Promise<unknown> = Promise.resolve()
